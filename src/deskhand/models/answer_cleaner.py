@@ -40,7 +40,8 @@ class Echoes:
     def close(self) -> str:
         """What was held back."""
         rest = self._held + self._control
-        self._held = self._control = ""
+        self._held = ""
+        self._control = ""
         return self._strip_rest(rest)
 
     def _strip_leading_marks(self, text: str) -> str:

@@ -79,66 +79,6 @@ _FINISH: dict[str, Finish] = {
 def reasoning_wire(model: str) -> str:
     """What the reasoning of `model` is filed under. The newest models refuse what another one has
     thought:
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
     https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5#thinking-blocks-are-tied-to-the-model-that-produced-them
     """
     return f"anthropic:{model}"
@@ -221,19 +161,17 @@ class AnthropicReply:
         self._ended = True
         self._stop = event.stop_reason
         self._update_usage(event.usage)
-        return [
-            delta
-            for index, block in enumerate(event.content or ())
-            for delta in self._begin_block(index, block)
-        ]
+        found: list[TextDelta | ThinkingDelta] = []
+        for index, block in enumerate(event.content or ()):
+            found += self._begin_block(index, block)
+        return found
 
     def _begin_block(self, index: int, block: _Block) -> list[TextDelta | ThinkingDelta]:
         self._blocks[index] = _Building(block)
-        if block.type in ("text", "thinking"):
-            return self._add_delta(
-                index, _Delta(block.type + "_delta", text=block.text, thinking=block.thinking)
-            )
-        return []
+        if block.type not in ("text", "thinking"):
+            return []
+        delta = _Delta(f"{block.type}_delta", text=block.text, thinking=block.thinking)
+        return self._add_delta(index, delta)
 
     def _add_delta(self, index: int, delta: _Delta) -> list[TextDelta | ThinkingDelta]:
         building = self._blocks.get(index)
@@ -288,17 +226,18 @@ class AnthropicReply:
         )
 
     def _make_parts(self) -> list[Part]:
-        building = [self._blocks[index] for index in sorted(self._blocks)]
-        calls = iter(self._make_calls([b for b in building if b.block.type == "tool_use"]))
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        calls = iter(self._make_calls([each for each in blocks if each.block.type == "tool_use"]))
         parts: list[Part] = []
-        for b in building:
-            match b.block.type:
-                case "text" if b.text:
-                    parts.append(Text(b.text))
+        for each in blocks:
+            block = each.block
+            match block.type:
+                case "text" if each.text:
+                    parts.append(Text(each.text))
                 case "thinking":
-                    parts.append(Thinking(b.text, self._wire, clean_text(b.signature)))
+                    parts.append(Thinking(each.text, self._wire, clean_text(each.signature)))
                 case "redacted_thinking":
-                    parts.append(Thinking("", self._wire, redacted=clean_text(b.block.data or "")))
+                    parts.append(Thinking("", self._wire, redacted=clean_text(block.data or "")))
                 case "tool_use":
                     parts.append(next(calls))
                 case _:
@@ -308,9 +247,10 @@ class AnthropicReply:
     def _make_calls(self, building: list[_Building]) -> list[ToolCall]:
         if not building:
             return []
-        return make_calls(
-            [(b.block.id or "", b.block.name or "", b.arguments()) for b in building], self._request
-        )
+        found = [
+            (each.block.id or "", each.block.name or "", each.arguments()) for each in building
+        ]
+        return make_calls(found, self._request)
 
 
 def _flush_cleaner(building: _Building) -> list[TextDelta | ThinkingDelta]:

@@ -73,12 +73,11 @@ def encode_object(value: object) -> str:
 def normalize_arguments(written: str | bytes) -> msgspec.Raw:
     """What the model wrote as arguments: its exact bytes if they are JSON, `{}` for nothing, else a
     JSON string."""
-    if isinstance(written, bytes):
-        data = written.strip()
-    else:
-        data = (
-            written.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode().strip()
-        )
+    if isinstance(written, str):
+        # Halves of surrogate pairs are joined, or replaced.
+        joined = written.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        written = joined.encode()
+    data = written.strip()
     if not data:
         return msgspec.Raw(b"{}")
     try:

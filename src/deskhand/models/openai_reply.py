@@ -96,9 +96,9 @@ class _Building:
         self.whole: dict[str, Any] | None = None
 
     def raw_arguments(self) -> msgspec.Raw:
-        return normalize_arguments(
-            encode_object(self.whole) if self.whole is not None else "".join(self.arguments)
-        )
+        if self.whole is not None:
+            return normalize_arguments(encode_object(self.whole))
+        return normalize_arguments("".join(self.arguments))
 
     def is_complete(self) -> bool:
         """Whether the arguments are a whole object. Only one that may be is parsed: this is asked
@@ -167,9 +167,8 @@ class OpenAiReply:
             found.append(ThinkingDelta(piece))
         said = content or delta.refusal
         if said and (piece := self._text_cleaner.feed(said)):
-            if (
-                self._tags.is_over
-            ):  # nearly always, and this is the path of every piece of every answer
+            # Nearly always it is, and this is the path of every piece of every answer.
+            if self._tags.is_over:
                 if told := self._echoes.feed(piece):
                     self._text.append(told)
                     found.append(TextDelta(told))
@@ -185,8 +184,12 @@ class OpenAiReply:
             text = self._echoes.feed(piece) if kind == "text" else piece
             if not text:
                 continue
-            (self._text if kind == "text" else self._thinking).append(text)
-            found.append(TextDelta(text) if kind == "text" else ThinkingDelta(text))
+            if kind == "text":
+                self._text.append(text)
+                found.append(TextDelta(text))
+            else:
+                self._thinking.append(text)
+                found.append(ThinkingDelta(text))
         return found
 
     def _add_fragment(self, fragment: _Fragment) -> None:
@@ -210,19 +213,11 @@ class OpenAiReply:
         The index should say. Some providers send whole calls without one, or all with index 0: then
         another id, or a name after a call that is complete, begins a new call.
         """
-        known = (
-            self._by_index.get(index)
-            if index is not None
-            else (self._calls[-1] if self._calls else None)
-        )
-        if known is not None:
-            another = given and known.id and given != known.id
-            again = (
-                name and known.name and not (given and given == known.id) and known.is_complete()
-            )
-            whole = index is None and name and not given and known.name
-            if not (another or again or whole):
-                return known
+        known = self._calls[-1] if self._calls else None
+        if index is not None:
+            known = self._by_index.get(index)
+        if known is not None and not _begins_another(known, index, given, name):
+            return known
         building = _Building()
         self._calls.append(building)
         if index is not None:
@@ -260,7 +255,8 @@ class OpenAiReply:
     def _make_calls(self) -> list[ToolCall]:
         if not self._calls:
             return []
-        return make_calls([(b.id, b.name, b.raw_arguments()) for b in self._calls], self._request)
+        found = [(each.id, each.name, each.raw_arguments()) for each in self._calls]
+        return make_calls(found, self._request)
 
     def _make_parts(self, calls: list[ToolCall]) -> list[Part]:
         parts: list[Part] = []
@@ -275,6 +271,18 @@ class OpenAiReply:
         return parts
 
 
+def _begins_another(known: _Building, index: int | None, given: str, name: str) -> bool:
+    """Whether a fragment with this index, id and name is not of the call that is known."""
+    if given and known.id and given != known.id:
+        return True
+    if not (name and known.name):
+        return False
+    if index is None and not given:
+        return True
+    is_same = bool(given) and given == known.id
+    return not is_same and known.is_complete()
+
+
 def _split_blocks(blocks: list[dict[str, Any]]) -> tuple[str, str]:
     """Text and reasoning from content that is a list of blocks (Mistral's reasoning models)."""
     text = ""
@@ -282,9 +290,8 @@ def _split_blocks(blocks: list[dict[str, Any]]) -> tuple[str, str]:
     for block in blocks:
         inner = block.get("thinking")
         if isinstance(inner, list):
-            thought += "".join(
-                str(piece.get("text", "")) for piece in inner if isinstance(piece, dict)
-            )
+            pieces = [piece for piece in inner if isinstance(piece, dict)]
+            thought += "".join(str(piece.get("text", "")) for piece in pieces)
         elif isinstance(inner, str):
             thought += inner
         elif isinstance(block.get("text"), str):

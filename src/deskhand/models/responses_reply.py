@@ -158,23 +158,19 @@ class ResponsesReply:
                 self._refused = True
                 return self._add_text(event.output_index, "message", event.delta)
             case "response.function_call_arguments.delta" if isinstance(event.delta, str):
-                self._find_or_begin_item(event.output_index, "function_call").pieces.append(
-                    event.delta
-                )
+                building = self._find_or_begin_item(event.output_index, "function_call")
+                building.pieces.append(event.delta)
             case "response.output_item.added" | "response.output_item.done" if (
                 event.item is not None
             ):
-                return self._add_item(
-                    event.output_index, event.item, done=event.type.endswith("done")
-                )
+                done = event.type.endswith("done")
+                return self._add_item(event.output_index, event.item, done=done)
             case "response.completed" | "response.incomplete" | "response.failed":
-                return self._finish(
-                    event.response or _Response(status=event.type.rpartition(".")[2])
-                )
+                status = event.type.rpartition(".")[2]
+                return self._finish(event.response or _Response(status=status))
             case "error":
-                raise self._make_error(
-                    event.error or {"code": event.code, "message": event.message}
-                )
+                said = event.error or {"code": event.code, "message": event.message}
+                raise self._make_error(said)
             case "":
                 return self._add_untyped(event, payload)
         # Everything else tells what is known anyway, or is news that this version does not know.
@@ -190,27 +186,21 @@ class ResponsesReply:
 
     def _make_error(self, error: object) -> ModelError:
         code = error.get("code") if isinstance(error, dict) else None
-        if isinstance(code, str) and (
-            code.startswith(_REQUEST_ERRORS) or code.endswith(_POLICY_SUFFIXES)
-        ):
-            error = {
-                "code": 400,
-                "message": f"{code}: {error.get('message')}" if isinstance(error, dict) else code,
-            }
+        if not isinstance(error, dict) or not isinstance(code, str):
+            return faults.make_stream_error(self._call, error)
+        if code.startswith(_REQUEST_ERRORS) or code.endswith(_POLICY_SUFFIXES):
+            error = {"code": 400, "message": f"{code}: {error.get('message')}"}
         return faults.make_stream_error(self._call, error)
 
     def _finish(self, response: _Response) -> list[Delta]:
         if response.status == "failed" or (response.error and response.status != "completed"):
             raise self._make_error(response.error or {"message": "the response failed"})
         self._end = response
-        missing = [
-            (index, item)
-            for index, item in enumerate(response.output or ())
-            if index not in self._items
-        ]
-        return [
-            delta for index, item in missing for delta in self._add_item(index, item, done=True)
-        ]
+        found: list[Delta] = []
+        for index, item in enumerate(response.output or ()):
+            if index not in self._items:
+                found += self._add_item(index, item, done=True)
+        return found
 
     def _find_or_begin_item(self, index: int, kind: str) -> _Building:
         if index not in self._items:
@@ -221,19 +211,25 @@ class ResponsesReply:
         """A piece of text or of reasoning; what the item is decides which."""
         building = self._find_or_begin_item(index, kind)
         building.begun = building.begun or bool(text)
-        if not isinstance(text, str) or not text or not (piece := building.cleaner.feed(text)):
+        if not isinstance(text, str) or not text:
             return []
-        first = not building.pieces
+        piece = building.cleaner.feed(text)
+        if not piece:
+            return []
+        is_first = not building.pieces
         building.pieces.append(piece)
         if building.kind == "reasoning":
             return [ThinkingDelta(piece)]
         # A second message of one reply is a paragraph of its own.
-        before = (
-            any(b.kind == "message" and b.pieces for i, b in self._items.items() if i < index)
-            if first
-            else False
+        if is_first and self._has_message_before(index):
+            return [TextDelta(_PARAGRAPH), TextDelta(piece)]
+        return [TextDelta(piece)]
+
+    def _has_message_before(self, index: int) -> bool:
+        return any(
+            at < index and item.kind == "message" and item.pieces
+            for at, item in self._items.items()
         )
-        return [TextDelta(_PARAGRAPH), TextDelta(piece)] if before else [TextDelta(piece)]
 
     def _add_item(self, index: int, fields: dict[str, Any], *, done: bool) -> list[Delta]:
         """An item as it begins or as it has become."""
@@ -260,15 +256,13 @@ class ResponsesReply:
         pieces = [*(item.summary or ()), *(item.content or ())]
         self._refused = self._refused or any(piece.refusal for piece in pieces)
         if item.type == "reasoning" and (item.encrypted_content or item.content):
-            building.item = clean_text(
-                encode_object({key: value for key, value in fields.items() if key != "status"})
-            )
+            kept = {key: value for key, value in fields.items() if key != "status"}
+            building.item = clean_text(encode_object(kept))
         found: list[Delta] = []
         if not building.begun and item.type in ("message", "reasoning"):
             joint = _PARAGRAPH if item.type == "reasoning" else ""
-            found = self._add_text(
-                index, item.type, joint.join(piece.text or piece.refusal or "" for piece in pieces)
-            )
+            text = joint.join(piece.text or piece.refusal or "" for piece in pieces)
+            found = self._add_text(index, item.type, text)
         return found + _flush_cleaner(building)
 
     def close(self) -> list[Delta | Reply]:
@@ -284,38 +278,43 @@ class ResponsesReply:
             found += _flush_cleaner(building)
         parts = self._make_parts()
         called = any(isinstance(part, ToolCall) for part in parts)
-        finish: Finish = "calls" if called else "filtered" if self._refused else "stop"
-        if end.status == "incomplete":
-            reason = end.incomplete_details.reason if end.incomplete_details else ""
-            finish = "filtered" if reason == "content_filter" else "length"
-        found.append(
-            Reply(Message("assistant", tuple(parts)), finish, (end.usage or _Usage()).to_usage())
-        )
+        message = Message("assistant", tuple(parts))
+        usage = (end.usage or _Usage()).to_usage()
+        found.append(Reply(message, self._choose_finish(end, called=called), usage))
         return found
 
+    def _choose_finish(self, end: _Response, *, called: bool) -> Finish:
+        if end.status == "incomplete":
+            reason = end.incomplete_details.reason if end.incomplete_details else ""
+            return "filtered" if reason == "content_filter" else "length"
+        if called:
+            return "calls"
+        return "filtered" if self._refused else "stop"
+
     def _make_parts(self) -> list[Part]:
-        building = [self._items[index] for index in sorted(self._items)]
-        calls = iter(self._make_calls([b for b in building if b.kind == "function_call"]))
+        items = [self._items[index] for index in sorted(self._items)]
+        calls = iter(self._make_calls([each for each in items if each.kind == "function_call"]))
         parts: list[Part] = []
         said = False
-        for b in building:
-            if b.kind == "reasoning" and (b.text or b.item):
-                parts.append(Thinking(b.text, self._wire, redacted=b.item))
-            elif b.kind == "function_call":
+        for item in items:
+            if item.kind == "reasoning" and (item.text or item.item):
+                parts.append(Thinking(item.text, self._wire, redacted=item.item))
+            elif item.kind == "function_call":
                 parts.append(next(calls))
-            elif b.kind == "message" and b.text:
-                parts += [Text(_PARAGRAPH)] if said else []
-                parts += (
-                    [Thinking("", self._wire, signature=clean_text(b.phase))] if b.phase else []
-                )
-                parts.append(Text(b.text))
+            elif item.kind == "message" and item.text:
+                if said:
+                    parts.append(Text(_PARAGRAPH))
+                if item.phase:
+                    parts.append(Thinking("", self._wire, signature=clean_text(item.phase)))
+                parts.append(Text(item.text))
                 said = True
         return parts
 
     def _make_calls(self, building: list[_Building]) -> list[ToolCall]:
         if not building:
             return []
-        return make_calls([(b.call_id, b.name, b.arguments()) for b in building], self._request)
+        found = [(each.call_id, each.name, each.arguments()) for each in building]
+        return make_calls(found, self._request)
 
 
 def _flush_cleaner(building: _Building) -> list[Delta]:

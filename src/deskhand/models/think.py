@@ -38,7 +38,8 @@ class ThinkTags:
                 return []
             if not start.startswith(OPEN):
                 return self._take_held()
-            self._where, self._held = "inside", start[len(OPEN) :]
+            self._where = "inside"
+            self._held = start[len(OPEN) :]
         if self._where == "inside":
             thought, closed, rest = self._held.partition(CLOSE)
             kept = 0 if closed else _overlap(thought)
@@ -67,6 +68,7 @@ class ThinkTags:
 
 def _overlap(text: str) -> int:
     """How many of the last characters may be the beginning of the closing tag."""
-    return next(
-        (n for n in range(min(len(CLOSE) - 1, len(text)), 0, -1) if CLOSE.startswith(text[-n:])), 0
-    )
+    for size in range(min(len(CLOSE) - 1, len(text)), 0, -1):
+        if CLOSE.startswith(text[-size:]):
+            return size
+    return 0
