@@ -102,12 +102,10 @@ class PydanticModel:
             found["seed"] = request.seed
         if request.stop:
             found["stop_sequences"] = list(request.stop)
-        if request.tools and request.must_call:
-            found["tool_choice"] = (
-                "required"
-                if request.must_call == "*"
-                else [encode.safe_tool_name(request.must_call)]
-            )
+        if request.tools and request.must_call == "*":
+            found["tool_choice"] = "required"
+        elif request.tools and request.must_call:
+            found["tool_choice"] = [encode.safe_tool_name(request.must_call)]
         if request.tools and request.one_call:
             found["parallel_tool_calls"] = False
         if "max_retries" not in self._model.unsupported_settings:
@@ -138,8 +136,8 @@ def open_pydantic(
 
 
 def _make_provider(name: str, key: str, base_url: str) -> Provider[Any]:
-    given = {field: value for field, value in (("api_key", key), ("base_url", base_url)) if value}
-    return infer_provider_class(name)(**given)
+    given = {"api_key": key, "base_url": base_url}
+    return infer_provider_class(name)(**{field: value for field, value in given.items() if value})
 
 
 def _make_parameters(request: Request) -> ModelRequestParameters:

@@ -83,13 +83,11 @@ class PydanticAiReply:
 
     def close(self, whole: theirs.ModelResponse) -> list[Delta | Reply]:
         """The last deltas and the reply. Raises ModelError where the response broke off."""
-        if whole.finish_reason in (None, "error"):
-            why = (
-                "the provider reports an error"
-                if whole.finish_reason
-                else "the stream ended without a finish reason"
-            )
+        if whole.finish_reason is None:
+            why = "the stream ended without a finish reason"
             raise faults.make_broken_reply(self._call, why)
+        if whole.finish_reason == "error":
+            raise faults.make_broken_reply(self._call, "the provider reports an error")
         found: list[Delta | Reply] = []
         for index, pieces in self._pieces.items():
             found += self._add_piece(index, pieces, self._cleaners[index].close())
@@ -97,44 +95,29 @@ class PydanticAiReply:
         called = any(isinstance(part, ToolCall) for part in parts)
         finish = _FINISH.get(whole.finish_reason or "", "calls" if called else "stop")
         used = whole.usage
-        counts = (
-            used.input_tokens,
-            used.output_tokens,
-            used.cache_read_tokens,
-            used.cache_write_tokens,
+        usage = Usage(
+            max(0, used.input_tokens),
+            max(0, used.output_tokens),
+            max(0, used.cache_read_tokens),
+            max(0, used.cache_write_tokens),
         )
-        found.append(
-            Reply(
-                Message("assistant", tuple(parts)),
-                finish,
-                Usage(*(max(0, count) for count in counts)),
-            )
-        )
+        found.append(Reply(Message("assistant", tuple(parts)), finish, usage))
         return found
 
     def _make_parts(self, whole: theirs.ModelResponse) -> list[Part]:
-        calls = iter(
-            self._make_calls([p for p in whole.parts if isinstance(p, theirs.ToolCallPart)])
-        )
-        texts = iter(
-            ["".join(self._pieces[i]) for i in sorted(self._pieces) if i not in self._thinks]
-        )
-        thoughts = iter(
-            ["".join(self._pieces[i]) for i in sorted(self._pieces) if i in self._thinks]
-        )
+        called = [part for part in whole.parts if isinstance(part, theirs.ToolCallPart)]
+        calls = iter(self._make_calls(called))
+        whole_texts = [(index, "".join(self._pieces[index])) for index in sorted(self._pieces)]
+        texts = iter([text for index, text in whole_texts if index not in self._thinks])
+        thoughts = iter([text for index, text in whole_texts if index in self._thinks])
         found: list[Part] = []
         for part in whole.parts:
             match part:
                 case theirs.ThinkingPart():
-                    fields = {
-                        name: getattr(part, name)
-                        for name in ("content", "signature", *_SEAL_FIELDS)
-                    }
-                    found.append(
-                        Thinking(
-                            next(thoughts, ""), self.wire, "part", clean_text(encode_object(fields))
-                        )
-                    )
+                    names = ("content", "signature", *_SEAL_FIELDS)
+                    fields = {name: getattr(part, name) for name in names}
+                    sealed = clean_text(encode_object(fields))
+                    found.append(Thinking(next(thoughts, ""), self.wire, "part", sealed))
                 case theirs.TextPart():
                     found += [*self._make_seal(part), Text(next(texts, ""))]
                 case theirs.ToolCallPart():
@@ -145,25 +128,22 @@ class PydanticAiReply:
 
     def _make_seal(self, part: theirs.TextPart | theirs.ToolCallPart) -> list[Part]:
         """What the provider wants to see again with this part, as a part of its own before it."""
+        if not part.provider_details:
+            return []
         fields = {name: value for name in _SEAL_FIELDS if (value := getattr(part, name))}
-        return (
-            [Thinking("", self.wire, redacted=clean_text(encode_object(fields)))]
-            if part.provider_details
-            else []
-        )
+        return [Thinking("", self.wire, redacted=clean_text(encode_object(fields)))]
 
     def _make_calls(self, found: list[theirs.ToolCallPart]) -> list[ToolCall]:
         if not found:
             return []
-        return make_calls(
-            [(part.tool_call_id, part.tool_name, _arguments(part)) for part in found], self._request
-        )
+        calls = [(part.tool_call_id, part.tool_name, _arguments(part)) for part in found]
+        return make_calls(calls, self._request)
 
 
 def _arguments(part: theirs.ToolCallPart) -> Any:
-    return normalize_arguments(
-        part.args or "" if not isinstance(part.args, dict) else encode_object(part.args)
-    )
+    if isinstance(part.args, dict):
+        return normalize_arguments(encode_object(part.args))
+    return normalize_arguments(part.args or "")
 
 
 def make_model_error(

@@ -29,11 +29,8 @@ async def convert_messages(
     `pictures`: the model takes some."""
     found: list[theirs.ModelMessage] = []
     asked: list[theirs.ModelRequestPart] = []
-    names = {
-        call.id: encode.safe_tool_name(call.name)
-        for shown in request.messages
-        for call in shown.message.calls
-    }
+    calls = [call for shown in request.messages for call in shown.message.calls]
+    names = {call.id: encode.safe_tool_name(call.name) for call in calls}
 
     def flush() -> None:
         if asked:
@@ -108,11 +105,10 @@ async def _convert_content(
 ) -> list[theirs.UserContent]:
     found: list[theirs.UserContent] = []
     for part in parts:
-        match (
-            await encode.load_pixels(part, request.blob)
-            if isinstance(part, Image) and pictures
-            else part
-        ):
+        shown = part
+        if isinstance(part, Image) and pictures:
+            shown = await encode.load_pixels(part, request.blob)
+        match shown:
             case encode.Pixels(mime, data):
                 found.append(theirs.BinaryContent(data=data, media_type=mime))
             case Text(text=text):
