@@ -103,7 +103,8 @@ class Engine:
             finally:
                 self._serving = None
                 self._notify()
-            deaths = 0 if anyio.current_time() - began > STABLE_S else deaths
+            if anyio.current_time() - began > STABLE_S:
+                deaths = 0
             await anyio.sleep(BACKOFF_S[min(deaths, len(BACKOFF_S) - 1)])
             deaths += 1
 
@@ -123,9 +124,8 @@ class Engine:
                         raise ModelUnavailable(self._failed)
                     await self._changed.wait()
         except TimeoutError as error:
-            raise ModelUnavailable(
-                self._describe_failure(f"was not ready after {READY_S:.0f} s")
-            ) from error
+            why = self._describe_failure(f"was not ready after {READY_S:.0f} s")
+            raise ModelUnavailable(why) from error
         return self._serving
 
     async def wait_warm(self, slot: int) -> None:
@@ -186,14 +186,12 @@ class Engine:
                 while not said.endswith(b"\n"):
                     said += await process.stdout.receive(4096)
         except TimeoutError:
-            raise ModelUnavailable(
-                self._describe_failure(f"was not ready after {READY_S:.0f} s")
-            ) from None
+            why = self._describe_failure(f"was not ready after {READY_S:.0f} s")
+            raise ModelUnavailable(why) from None
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             code = await process.wait()
-            raise ModelUnavailable(
-                self._describe_failure(f"exited with code {code} while starting")
-            ) from None
+            why = self._describe_failure(f"exited with code {code} while starting")
+            raise ModelUnavailable(why) from None
         return said.decode().strip().splitlines()[-1]
 
     async def _warm_slots(self) -> None:
@@ -208,14 +206,13 @@ class Engine:
                 self.mark_warm(slot)
 
     def _describe_failure(self, what: str) -> str:
+        log = self._files.log
         try:
-            last = self._files.log.read_text(errors="replace").strip().splitlines()[-1][:200]
+            last = log.read_text(errors="replace").strip().splitlines()[-1][:200]
         except (OSError, IndexError):
             last = ""
-        return (
-            f"The embedded engine {what}{f': {last!r}' if last else ''}. Its log is "
-            f"{str(self._files.log)!r}."
-        )
+        said = f": {last!r}" if last else ""
+        return f"The embedded engine {what}{said}. Its log is {str(log)!r}."
 
     def _rotate_log(self) -> None:
         log = self._files.log
@@ -260,7 +257,8 @@ class EngineModel:
         """See Model.reply. Waits for the engine to come up."""
         serving = await self._engine.wait_ready()
         if request.extra is not None and not self._early:
-            await self._engine.wait_warm(msgspec.json.decode(request.extra, type=_Pinned).id_slot)
+            slot = msgspec.json.decode(request.extra, type=_Pinned).id_slot
+            await self._engine.wait_warm(slot)
         spec = ModelSpec("embedded", self._name, serving.base_url, self._facts, key=serving.token)
         async with aclosing(OpenAIModel(self._transport, spec).reply(request)) as items:
             async for item in items:

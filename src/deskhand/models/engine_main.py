@@ -36,18 +36,16 @@ class EngineSettings(msgspec.Struct, frozen=True):
 def main() -> None:
     """Serve until the parent is gone."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C goes to the whole terminal: the parent decides when we end
+    # Ctrl-C goes to the whole terminal: the parent decides when we end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=EngineSettings)
     server = xllamacpp.Server(make_params(settings))
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()
     while sys.stdin.buffer.read(4096):
         pass
-    os._exit(
-        0
-    )  # its threads are in the middle of a computation, and nothing of it is worth keeping
+    # Its threads are in the middle of a computation, and nothing of it is worth keeping.
+    os._exit(0)
 
 
 def make_params(settings: EngineSettings) -> xllamacpp.CommonParams:
@@ -59,7 +57,8 @@ def make_params(settings: EngineSettings) -> xllamacpp.CommonParams:
     found.api_keys = [settings.token]
     found.n_ctx = settings.context
     found.n_parallel = settings.slots
-    found.cpuparams.n_threads = found.cpuparams_batch.n_threads = settings.threads
+    found.cpuparams.n_threads = settings.threads
+    found.cpuparams_batch.n_threads = settings.threads
     # Weights are used as they lie in the file: 600 MB less, and prompts are read 20 to 40 % faster.
     found.no_extra_bufts = True
     found.cache_ram_mib = settings.cache_mib

