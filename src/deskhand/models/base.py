@@ -25,9 +25,8 @@ class ToolSchema(msgspec.Struct, frozen=True, gc=False):
 
 def make_tool_schema(name: str, description: str, parameters: dict[str, Any]) -> ToolSchema:
     """The schema, with its size."""
-    return ToolSchema(
-        name, description, parameters, len(description) + len(msgspec.json.encode(parameters)) + 40
-    )
+    size = len(description) + len(msgspec.json.encode(parameters)) + 40
+    return ToolSchema(name, description, parameters, size)
 
 
 Variant = Literal["full", "no_images", "one_line"]

@@ -107,11 +107,9 @@ def with_cooldown(cooldowns: Cooldowns, failure: ModelFailure, now: float) -> Co
     kept = {model: until for model, until in cooldowns.items() if until > now}
     if failure.error == "ModelOverloaded":
         asked = failure.retry_after_s
-        wait = (
-            COOLDOWN_S
-            if asked is None or not math.isfinite(asked)
-            else min(max(asked, 0.0), MAX_COOLDOWN_S)
-        )
+        wait = COOLDOWN_S
+        if asked is not None and math.isfinite(asked):
+            wait = min(max(asked, 0.0), MAX_COOLDOWN_S)
         kept[failure.model] = max(kept.get(failure.model, 0.0), failure.at + wait)
     return kept
 
@@ -144,9 +142,8 @@ def _wait_s(last: ModelFailure, failures: Sequence[ModelFailure], jitter: float)
     asked = last.retry_after_s
     if asked is not None and not math.isnan(asked):
         return max(0.0, asked)
-    before = (
-        sum(failure.model == last.model and failure.error in _RETRYABLE for failure in failures) - 1
-    )
+    failed = [failure for failure in failures if failure.model == last.model]
+    before = sum(failure.error in _RETRYABLE for failure in failed) - 1
     return min(math.ldexp(BASE_WAIT_S, before) + jitter, MAX_WAIT_S)
 
 
@@ -156,7 +153,9 @@ def _first_available(
     """The first link that may be called now, else the one that may be called first."""
     if not links:
         return None
-    first = min(links, key=lambda link: max(now, cooldowns.get(link.model, now)))
-    return ModelTry(
-        first.model, min(max(now, cooldowns.get(first.model, now)), now + MAX_WAIT_WITH_FALLBACK_S)
-    )
+
+    def free_at(link: ChainLink) -> float:
+        return max(now, cooldowns.get(link.model, now))
+
+    first = min(links, key=free_at)
+    return ModelTry(first.model, min(free_at(first), now + MAX_WAIT_WITH_FALLBACK_S))

@@ -18,22 +18,20 @@ def apply_client_request(request: Request, client: ClientRequest, *, tools: bool
     called, ours are not."""
     system = request.system
     if client.answer_schema is not None:
-        system = (
-            *system[:-1],
-            "\n\n".join(filter(None, (*system[-1:], render_schema_prompt(client.answer_schema)))),
-        )
-    limits = [
-        limit
-        for limit in (request.max_output_tokens, client.max_output_tokens)
-        if limit is not None
-    ]
+        *stable, last = request.system or ("",)
+        wanted = render_schema_prompt(client.answer_schema)
+        system = (*stable, f"{last}\n\n{wanted}" if last else wanted)
+    limits = [request.max_output_tokens, client.max_output_tokens]
+    temperature = client.temperature
+    if temperature is None:
+        temperature = request.temperature
     return replace(
         request,
         system=system,
         tools=_merge_tools(request.tools, client) if tools else (),
-        max_output_tokens=min(limits, default=None),
+        max_output_tokens=min((limit for limit in limits if limit is not None), default=None),
         thinking=client.thinking or request.thinking,
-        temperature=request.temperature if client.temperature is None else client.temperature,
+        temperature=temperature,
         top_p=client.top_p,
         seed=client.seed,
         stop=client.stop,
@@ -50,7 +48,8 @@ def _merge_tools(ours: Sequence[ToolSchema], client: ClientRequest) -> tuple[Too
     )
     if client.must_call:
         return theirs
-    return (*(tool for tool in ours if client.tool(tool.name) is None), *theirs)
+    offered = [tool for tool in ours if client.tool(tool.name) is None]
+    return (*offered, *theirs)
 
 
 def truncate_reply(reply: Reply, chars: int) -> Reply:

@@ -72,11 +72,10 @@ class ApiEmbedder:
         self, transport: Transport, spec: ModelSpec, dimensions: int = 0, floor: float = 0.1
     ) -> None:
         headers = dict[str, str]()
-        if spec.key:
-            bearer = spec.quirks.auth == "bearer"
-            headers = (
-                {"Authorization": f"Bearer {spec.key}"} if bearer else {spec.quirks.auth: spec.key}
-            )
+        if spec.key and spec.quirks.auth == "bearer":
+            headers["Authorization"] = f"Bearer {spec.key}"
+        elif spec.key:
+            headers[spec.quirks.auth] = spec.key
         url = f"{spec.base_url.rstrip('/')}/embeddings"
         self._call = FailedCall(spec.provider, spec.name, url, headers, spec.key)
         self._transport = transport
@@ -86,21 +85,16 @@ class ApiEmbedder:
         self.floor = floor
 
     async def embed(self, texts: Sequence[str], kind: TextKind) -> Vectors:
-        rows = [
-            row
-            for at in range(0, len(texts), BATCH)
-            for row in await self._embed_batch(texts[at : at + BATCH])
-        ]
+        rows = list[list[float]]()
+        for at in range(0, len(texts), BATCH):
+            rows += await self._embed_batch(texts[at : at + BATCH])
         if len({len(row) for row in rows}) > 1:
             raise MalformedReply(f"{self._spec.name} returned vectors of different lengths")
         if not rows:
             return np.zeros((0, 0), np.float32)
         numbers = np.array(rows, np.float64)
-        if (
-            not np.isfinite(numbers).all()
-            or numbers.max(initial=0.0) > MAX_COMPONENT
-            or numbers.min(initial=0.0) < -MAX_COMPONENT
-        ):
+        is_finite = bool(np.isfinite(numbers).all())
+        if not is_finite or np.abs(numbers).max(initial=0.0) > MAX_COMPONENT:
             raise MalformedReply(f"{self._spec.name} returned vectors with invalid numbers")
         return normalize_rows(numbers)
 

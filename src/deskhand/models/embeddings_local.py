@@ -37,7 +37,8 @@ class _InThread:
     def __init__(self, load: Callable[[], Callable[[str, TextKind], Any]]) -> None:
         self._load = load
         self._embed: Callable[[str, TextKind], Any] | None = None
-        self._one, self._lock = anyio.CapacityLimiter(1), threading.Lock()
+        self._one = anyio.CapacityLimiter(1)
+        self._lock = threading.Lock()
 
     async def embed(self, texts: Sequence[str], kind: TextKind) -> Vectors:
         return await anyio.to_thread.run_sync(
@@ -133,7 +134,7 @@ def open_local_embedders(name: str = "") -> tuple[Embedder, ...]:
     found = tuple(
         make()
         for each, (make, modules) in _LOCAL_MODELS.items()
-        if name in ("", each) and all(find_spec(module) is not None for module in modules)
+        if name in ("", each) and all(map(find_spec, modules))
     )
     if name and not found:
         raise ConfigError(f"the model local/{name} is not installed: {INSTALL}")

@@ -65,8 +65,12 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def nearest_effort(self, asked: str) -> str:
         """The strength that comes nearest to what is asked, rather more than less; its highest
         where that is less."""
-        stronger = [effort for effort in EFFORTS[EFFORTS.index(asked) :] if effort in self.efforts]
-        return (stronger or [effort for effort in reversed(EFFORTS) if effort in self.efforts])[0]
+        least = EFFORTS.index(asked)
+        stronger = [effort for effort in EFFORTS[least:] if effort in self.efforts]
+        if stronger:
+            return stronger[0]
+        weaker = [effort for effort in EFFORTS if effort in self.efforts]
+        return weaker[-1]
 
 
 class ModelSpec(msgspec.Struct, frozen=True):

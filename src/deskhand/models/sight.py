@@ -98,14 +98,10 @@ def _parse_llama_cpp(told: Any) -> bool | None:
 
 
 def _parse_openrouter(told: Any, name: str) -> bool | None:
-    return next(
-        (
-            "image" in each["architecture"]["input_modalities"]
-            for each in told["data"]
-            if each["id"] == name
-        ),
-        None,
-    )
+    for each in told["data"]:
+        if each["id"] == name:
+            return "image" in each["architecture"]["input_modalities"]
+    return None
 
 
 DetectVision = Callable[[], Awaitable[bool | None]]
@@ -132,26 +128,31 @@ class Sighted:
 
     async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
         """See Model.reply."""
-        if self._ask is not None and any(
-            picture_names(shown.message) for shown in request.messages
-        ):
-            ask = self._ask
-            self._ask = None
-            if await ask() and self._seeing is not None:
-                self.inner = self._seeing()
-                self._sees = True
-        last = request.messages[-1].message if request.messages else None
-        unseen = (
-            picture_names(last)
-            if last is not None and last.role == "user" and not self._sees
-            else []
-        )
+        await self._find_out(request)
+        unseen = self._list_unseen(request)
         note = render_blind_note(self._name, unseen) if unseen else ""
         if note:
             yield TextDelta(note)
         async with aclosing(_as_generator(self.inner.reply(request))) as items:
             async for item in items:
                 yield _prepend_note(note, item) if note and isinstance(item, Reply) else item
+
+    async def _find_out(self, request: Request) -> None:
+        """Ask whether the model sees, once, at the first picture."""
+        if self._ask is None or not any(picture_names(each.message) for each in request.messages):
+            return
+        ask = self._ask
+        self._ask = None
+        if await ask() and self._seeing is not None:
+            self.inner = self._seeing()
+            self._sees = True
+
+    def _list_unseen(self, request: Request) -> list[str]:
+        """The pictures of what a person said last, where the model does not see them."""
+        last = request.messages[-1].message if request.messages else None
+        if last is None or last.role != "user" or self._sees:
+            return []
+        return picture_names(last)
 
     async def aclose(self) -> None:
         """End what the model holds."""
@@ -171,7 +172,9 @@ def picture_names(message: Message) -> list[str]:
 
 def render_blind_note(model: str, unseen: list[str]) -> str:
     """What a person is told whose pictures a model does not see."""
-    named = ", ".join(unseen[:3]) + (f" and {len(unseen) - 3} more" if len(unseen) > 3 else "")
+    named = ", ".join(unseen[:3])
+    if len(unseen) > 3:
+        named = f"{named} and {len(unseen) - 3} more"
     provider = model.partition("/")[0]
     return (
         f"(I could not see {named}: {model} does not accept pictures. Choose a model that does "
@@ -182,23 +185,19 @@ def render_blind_note(model: str, unseen: list[str]) -> str:
 def _prepend_note(note: str, reply: Reply) -> Reply:
     """The reply with the note before its words."""
     parts = reply.message.parts
-    at = next((n for n, part in enumerate(parts) if isinstance(part, Text)), None)
-    if at is None:
-        first_call = next(
-            (n for n, part in enumerate(parts) if isinstance(part, ToolCall)), len(parts)
-        )
-        changed = (*parts[:first_call], Text(note), *parts[first_call:])
-    else:
+    texts = [at for at, part in enumerate(parts) if isinstance(part, Text)]
+    calls = [at for at, part in enumerate(parts) if isinstance(part, ToolCall)]
+    if texts:
+        at = texts[0]
         said = parts[at]
         assert isinstance(said, Text)
-        changed = (
-            *parts[:at],
-            msgspec.structs.replace(said, text=note + said.text),
-            *parts[at + 1 :],
-        )
-    return msgspec.structs.replace(
-        reply, message=msgspec.structs.replace(reply.message, parts=changed)
-    )
+        noted = msgspec.structs.replace(said, text=note + said.text)
+        changed = (*parts[:at], noted, *parts[at + 1 :])
+    else:
+        at = calls[0] if calls else len(parts)
+        changed = (*parts[:at], Text(note), *parts[at:])
+    message = msgspec.structs.replace(reply.message, parts=changed)
+    return msgspec.structs.replace(reply, message=message)
 
 
 _: type[Model] = Sighted

@@ -67,9 +67,8 @@ def fit_messages(
             kept = [shorten_message(message, limit) for message in kept]
         if sum(map(estimate_tokens, kept)) <= cut_to:
             break
-    return Cut(
-        tuple(zip(places, kept, strict=True)), tuple(sorted({*range(len(messages))} - {*places}))
-    )
+    dropped = sorted(set(range(len(messages))) - set(places))
+    return Cut(tuple(zip(places, kept, strict=True)), tuple(dropped))
 
 
 def _find_exchanges(messages: Sequence[Message], spoken: Sequence[int]) -> list[int]:
@@ -182,10 +181,8 @@ def message_budget(
 
 def is_worth_compacting(messages: Sequence[ContextMessage], limits: Limits) -> bool:
     """Whether shortening them would make room: not where the prompt alone is what takes it."""
-    return (
-        limits.scale * sum(estimate_tokens(shown.message) for shown in messages)
-        > MIN_SHARE * limits.window
-    )
+    tokens = sum(estimate_tokens(shown.message) for shown in messages)
+    return limits.scale * tokens > MIN_SHARE * limits.window
 
 
 def estimate_overhead(system: Sequence[str], tools: Sequence[ToolSchema]) -> int:
@@ -206,11 +203,9 @@ def fit_request(
     `in_turn`: see `fit_messages`."""
     most = request_room(limits.model_window or limits.window, limits.output_tokens)
     known = context_tokens and context_tokens + scale * estimate_fresh_tokens(request.messages)
-    return (
-        request
-        if 0 < known < UNMEASURED_SHARE * most
-        else fit_request_to(request, most, scale, guessed=limits.guessed, in_turn=in_turn)
-    )
+    if 0 < known < UNMEASURED_SHARE * most:
+        return request
+    return fit_request_to(request, most, scale, guessed=limits.guessed, in_turn=in_turn)
 
 
 def estimate_max_tokens(request: Request, context_tokens: int, scale: float) -> int:
@@ -241,7 +236,8 @@ def fit_request_to(
     messages shortened as `fit_messages` does it. Raises ContextOverflow where even that is too
     long, unless `most` is only guessed."""
     beside = estimate_overhead(request.system, request.tools)
-    if (beside + sum(estimate_tokens(shown.message) for shown in request.messages)) * scale <= most:
+    tokens = beside + sum(estimate_tokens(shown.message) for shown in request.messages)
+    if tokens * scale <= most:
         return request
     budget = int(most / scale) - beside
     messages = [shown.message for shown in request.messages]

@@ -36,13 +36,12 @@ def _split_words(text: str) -> Iterator[str]:
     """Words in lower case without accents; each sign and each Chinese character is a word of its
     own."""
     plain = "".join(_clean_char(char) for char in text)
-    bare = (
-        char for char in unicodedata.normalize("NFD", plain) if unicodedata.category(char) != "Mn"
-    )
+    decomposed = unicodedata.normalize("NFD", plain)
+    bare = (char for char in decomposed if unicodedata.category(char) != "Mn")
+    # One by one: no sigma of its own at the end of a word.
+    lower = "".join(char.lower() for char in bare)
     word = list[str]()
-    for char in "".join(
-        char.lower() for char in bare
-    ):  # one by one: no sigma of its own at the end of a word
+    for char in lower:
         alone = _is_punctuation(char)
         if alone or char.isspace():
             if word:
