@@ -62,18 +62,22 @@ class SurveyedFile:
             return None
         self._places[path].append(found.place)
         data = found.data
+        if b"\0" in data:
+            return None
+
+        # Of a longer file the last character may be cut in two.
+        is_whole = len(data) < PEEK_BYTES
         try:
-            return (
-                None
-                if b"\0" in data
-                else data.decode("utf-8-sig", "strict" if len(data) < PEEK_BYTES else "ignore")
-            )
+            return data.decode("utf-8-sig", "strict" if is_whole else "ignore")
         except UnicodeDecodeError:
             return None
 
     def places(self, paths: Iterable[str]) -> list[Place]:
         """Where these lay when they were listed, and when they were read."""
-        return [place for path in paths for place in dict.fromkeys(self._places[path])]
+        found = list[Place]()
+        for path in paths:
+            found += dict.fromkeys(self._places[path])
+        return found
 
 
 def survey_source(source: Source, request: str, purpose: Purpose) -> tuple[str, list[Place]]:
@@ -87,37 +91,66 @@ def survey_source(source: Source, request: str, purpose: Purpose) -> tuple[str, 
 def _render_survey(seen: SurveyedFile, request: str, purpose: Purpose) -> tuple[str, list[str]]:
     paths = seen.files
     called = [path for path in paths if is_file_mentioned(path, request)]
-    others = [path for path in paths if path not in called]
-    if purpose == "read" and (texts := _select_to_read(seen, paths, called, request)):
-        return _render_texts(seen, texts)
-    heads = [*called, *([] if called else _select_likely(others, request))][:MAX_HEADS]
+    if purpose == "read":
+        texts = _select_to_read(seen, paths, called, request)
+        if texts:
+            return _render_texts(seen, texts)
+
+    heads = called[:MAX_HEADS] if called else _select_likely(paths, request)[:MAX_HEADS]
     lines = [_render_head(seen, path, request) for path in heads]
+
     rest = [path for path in paths if path not in heads]
-    if heads and all(Path(path).name.lower() in request.lower() for path in heads):
+    if heads and all(_is_name_said(path, request) for path in heads):
         # A small model works on whatever it is shown: other files are told where the request may
         # mean them.
         rest = rest[:MAX_NAMES] if _MENTIONS_OTHERS.search(request) else []
-        lines += ["- also here: " + ", ".join(rest)] * bool(rest)
+        if rest:
+            lines.append("- also here: " + ", ".join(rest))
     else:
         lines += [_render_head(seen, path) for path in rest]
+
+    said = lines[:MAX_NAMES]
     more = len(lines) - MAX_NAMES
-    said = lines[:MAX_NAMES] + ([f"- and {more} more files"] if more > 0 else [])
-    empty = [path for path in seen.folders if not any(p.startswith(f"{path}/") for p in paths)]
+    if more > 0:
+        said.append(f"- and {more} more files")
+
+    empty = _find_empty_folders(seen)
     said += [f"- {path}/ is an empty folder" for path in empty]
-    return "Files here:\n" + "\n".join(said) if said else "Files here: none", [
-        *heads,
-        *rest,
-        *empty,
+
+    shown = [*heads, *rest, *empty]
+    if not said:
+        return "Files here: none", shown
+    return "Files here:\n" + "\n".join(said), shown
+
+
+def _is_name_said(path: str, request: str) -> bool:
+    """Whether the request has the name of the file with its ending, whatever its case."""
+    return Path(path).name.lower() in request.lower()
+
+
+def _find_empty_folders(seen: SurveyedFile) -> list[str]:
+    files = seen.files
+    return [
+        folder
+        for folder in seen.folders
+        if not any(path.startswith(f"{folder}/") for path in files)
     ]
 
 
-_MENTIONS_OTHERS = re.compile(
-    (
-        r"\b(files?|folders?|others?|rest|everything|anything|documents?|pictures|photos|same "
-        r"name|both)\b"
-    ),
-    re.IGNORECASE,
+_OTHERS_WORDS = (
+    "files?",
+    "folders?",
+    "others?",
+    "rest",
+    "everything",
+    "anything",
+    "documents?",
+    "pictures",
+    "photos",
+    "same name",
+    "both",
 )
+_MENTIONS_OTHERS = re.compile(rf"\b({'|'.join(_OTHERS_WORDS)})\b", re.IGNORECASE)
 
 
 def _select_to_read(
@@ -125,14 +158,16 @@ def _select_to_read(
 ) -> list[str]:
     """The files that are to be read: those that are named, with their endings or else before all
     others."""
-    if any(Path(path).name.lower() in request.lower() for path in called):
+    if any(_is_name_said(path, request) for path in called):
         return called
+
     others = [path for path in _find_small_texts(seen, paths) if path not in called]
-    room = MAX_WHOLE_BYTES - sum(seen.size(path) for path in called)
-    fits = (
-        len(called) + len(others) <= MAX_HEADS and sum(seen.size(path) for path in others) <= room
-    )
-    return [*called, *others] if fits or not called else called
+    if not called:
+        return others
+
+    both = [*called, *others]
+    fits = len(both) <= MAX_HEADS and sum(map(seen.size, both)) <= MAX_WHOLE_BYTES
+    return both if fits else called
 
 
 def _find_small_texts(seen: SurveyedFile, paths: Sequence[str]) -> list[str]:
@@ -142,11 +177,8 @@ def _find_small_texts(seen: SurveyedFile, paths: Sequence[str]) -> list[str]:
     if len(small) > 2 * MAX_HEADS:
         return []
     texts = [path for path in small if seen.read_head(path)]
-    return (
-        texts
-        if len(texts) <= MAX_HEADS and sum(sizes[path] for path in texts) <= MAX_WHOLE_BYTES
-        else []
-    )
+    fits = len(texts) <= MAX_HEADS and sum(sizes[path] for path in texts) <= MAX_WHOLE_BYTES
+    return texts if fits else []
 
 
 def _render_texts(seen: SurveyedFile, paths: Sequence[str]) -> tuple[str, list[str]]:
@@ -169,13 +201,19 @@ def _select_likely(paths: Sequence[str], request: str) -> list[str]:
     """The few files that there are, or those whose names share a word with the request."""
     if len(paths) <= MAX_HEADS // 2:
         return list(paths)
-    words = {word[:4] for word in re.findall(r"[a-z]{4,}", request.lower())}
-    found = [
-        path
-        for path in paths
-        if words & {word[:4] for word in re.findall(r"[a-z]{4,}", path.lower())}
-    ]
-    return found or [path for path in paths if "/" not in path][: MAX_HEADS // 2]
+
+    words = _word_beginnings(request)
+    found = [path for path in paths if words & _word_beginnings(path)]
+    if found:
+        return found
+
+    top = [path for path in paths if "/" not in path]
+    return top[: MAX_HEADS // 2]
+
+
+def _word_beginnings(text: str) -> set[str]:
+    """The first four letters of each word."""
+    return {word[:4] for word in re.findall(r"[a-z]{4,}", text.lower())}
 
 
 def _render_head(seen: SurveyedFile, path: str, request: str | None = None) -> str:
@@ -188,27 +226,30 @@ def _render_head(seen: SurveyedFile, path: str, request: str | None = None) -> s
     count = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
     if request is None or not lines:
         return f"- {path}: {count}"
+
     with suppress(csv.Error, ValueError, RecursionError):
         if path.lower().endswith((".csv", ".tsv")):
             return _render_table_head(path, lines, request)
         if path.lower().endswith(".json"):
             return _render_json_head(path, json.loads(text))
-        if rows := parse_markdown_rows(text):
-            return (
-                f"- {path}: {count} with a table of {len(rows)} rows; rows({path!r})[0] is "
-                f"{rows[0]}"
-            )
-        if cells := _first_cells(lines):
+        rows = parse_markdown_rows(text)
+        if rows:
+            table = f"a table of {len(rows)} rows; rows({path!r})[0] is {rows[0]}"
+            return f"- {path}: {count} with {table}"
+        cells = _first_cells(lines)
+        if cells:
             return f"- {path}: {count} of a table without a header; cells({path!r})[0] is {cells}"
-    most = (
-        MAX_WHOLE_LINES
-        if len(lines) <= MAX_WHOLE_LINES and is_file_mentioned(path, request)
-        else MAX_HEAD_LINES
-    )
-    shown = "\n".join(f"    {line[:MAX_HEAD_CHARS]}" for line in lines[:most])
+
+    is_shown_whole = len(lines) <= MAX_WHOLE_LINES and is_file_mentioned(path, request)
+    most = MAX_WHOLE_LINES if is_shown_whole else MAX_HEAD_LINES
+    begins = "".join(f"\n    {line[:MAX_HEAD_CHARS]}" for line in lines[:most])
+    said = f"- {path}: {count}, begins{begins}"
+
     hits = _find_matching_lines(lines[most:], request)
-    more = "".join(f"\n    {line[:MAX_HEAD_CHARS]}" for line in hits)
-    return f"- {path}: {count}, begins\n{shown}" + (f"\n  and has the lines{more}" if more else "")
+    if hits:
+        said += "\n  and has the lines"
+        said += "".join(f"\n    {line[:MAX_HEAD_CHARS]}" for line in hits)
+    return said
 
 
 def _find_matching_lines(lines: Sequence[str], request: str) -> list[str]:
@@ -216,100 +257,35 @@ def _find_matching_lines(lines: Sequence[str], request: str) -> list[str]:
     words = sorted(_extract_keywords(request))[:MAX_WORDS]
     low = [line[:MAX_LINE_CHARS].lower() for line in lines]
     scores = [sum(word in line for word in words) for line in low]
-    best = sorted((n for n, score in enumerate(scores) if score), key=lambda n: (-scores[n], n))[
-        :MAX_HITS
-    ]
-    return [lines[n] for n in sorted(best)]
+    matching = [number for number, score in enumerate(scores) if score]
+    best_first = sorted(matching, key=lambda number: -scores[number])
+    return [lines[number] for number in sorted(best_first[:MAX_HITS])]
 
 
 def _extract_keywords(request: str) -> set[str]:
     """The words of a request that can stand in a file: long ones, those with capitals and those
     with digits."""
-    words = re.findall(r"[^\W_][\w.:-]*\w", request)
-    return {
-        word.lower()
-        for n, word in enumerate(words)
-        if word.lower() not in _STOP_WORDS
-        and (
-            len(word) >= MIN_WORD_CHARS
-            or any(c.isdigit() for c in word)
-            or (n and word[0].isupper())
-        )
-    }
+    found = set[str]()
+    for number, word in enumerate(re.findall(r"[^\W_][\w.:-]*\w", request)):
+        is_long = len(word) >= MIN_WORD_CHARS
+        has_digit = any(map(str.isdigit, word))
+        is_name = number > 0 and word[0].isupper()  # the first word always has a capital
+        if is_long or has_digit or is_name:
+            found.add(word.lower())
+    return found - _STOP_WORDS
 
 
 MIN_WORD_CHARS = 5
 MAX_WORDS = 40
 MAX_LINE_CHARS = 400
-_STOP_WORDS = frozenset(
-    {
-        *(
-            "please",
-            "could",
-            "would",
-            "should",
-            "their",
-            "there",
-            "these",
-            "those",
-            "which",
-            "where",
-            "write",
-        ),
-        *(
-            "every",
-            "about",
-            "after",
-            "again",
-            "before",
-            "because",
-            "file",
-            "files",
-            "folder",
-            "lines",
-            "column",
-        ),
-        *(
-            "columns",
-            "instead",
-            "called",
-            "named",
-            "number",
-            "always",
-            "first",
-            "second",
-            "third",
-            "other",
-        ),
-        *(
-            "others",
-            "thing",
-            "things",
-            "something",
-            "everything",
-            "nothing",
-            "want",
-            "wants",
-            "need",
-            "needs",
-        ),
-        *(
-            "make",
-            "makes",
-            "change",
-            "changes",
-            "replace",
-            "remove",
-            "delete",
-            "rename",
-            "sort",
-            "sorted",
-            "list",
-        ),
-        *("lists", "save", "keep", "copy", "move", "moved", "convert", "count", "total", "still"),
-        *("today", "tomorrow"),
-    }
-)
+_STOP_WORDS_TEXT = """
+please could would should their there these those which where write every about after again before
+because file files folder lines column columns instead called named number always first second
+third other others thing things something everything nothing want wants need needs make makes
+change changes replace remove delete rename sort sorted list lists save keep copy move moved
+convert count total still today tomorrow
+"""
+_STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 """Words of requests that say nothing of what stands in a file."""
 
 
@@ -317,18 +293,18 @@ def _first_cells(lines: Sequence[str]) -> dict[int, str]:
     """The cells of the first line by their places, where all lines have as many, with a sign
     between that is no part of a sentence."""
     filled = [line for line in lines if line.strip()]
-    sign = detect_delimiter(lines[0])
-    counts = {line.count(sign) for line in filled}
-    if (
-        len(filled) < MIN_TABLE_LINES
-        or counts != {max(counts)}
-        or not max(counts)
-        or (sign == "," and max(counts) == 1)
-    ):
+    if len(filled) < MIN_TABLE_LINES:
         return {}
-    return {
-        place: cell.strip()[:MAX_HEAD_CHARS] for place, cell in enumerate(filled[0].split(sign))
-    }
+
+    sign = detect_delimiter(lines[0])
+    count = filled[0].count(sign)
+    if any(line.count(sign) != count for line in filled):
+        return {}
+    if count == 0 or (sign == "," and count == 1):
+        return {}
+
+    cells = filled[0].split(sign)
+    return {place: cell.strip()[:MAX_HEAD_CHARS] for place, cell in enumerate(cells)}
 
 
 def _render_table_head(path: str, lines: Sequence[str], request: str) -> str:
@@ -338,38 +314,46 @@ def _render_table_head(path: str, lines: Sequence[str], request: str) -> str:
     line = f"- {path}: a CSV with {len(rows)} rows and the columns {', '.join(columns)}"
     if not rows:
         return line
-    first = {name: str(rows[0][name])[:MAX_HEAD_CHARS] for name in columns}
-    kinds = [
-        f"{name} is {' or '.join(values)}"
-        for name in first
-        if (values := _list_few_values(name, rows))
-    ]
+    first = _cut_cells(rows[0], columns)
+    line += f"; rows({path!r})[0] is {first}"
+
+    kinds = list[str]()
+    for name in first:
+        values = _list_few_values(name, rows)
+        if values:
+            kinds.append(f"{name} is {' or '.join(values)}")
+
     known = f"{first} {kinds}".lower()
     words = {word for word in _extract_keywords(request) if word not in known}
-    hit = next(
-        (row for row in rows[1:] if any(word in str(list(row.values())).lower() for word in words)),
-        None,
-    )
-    more = (
-        f"; another row is { ({name: str(hit[name])[:MAX_HEAD_CHARS] for name in columns}) }"
-        if hit
-        else ""
-    )
-    return f"{line}; rows({path!r})[0] is {first}{more}" + (
-        f"; {'; '.join(kinds)}" if kinds else ""
-    )
+    hit = _find_row(rows[1:], words)
+    if hit is not None:
+        line += f"; another row is {_cut_cells(hit, columns)}"
+
+    return "; ".join([line, *kinds])
+
+
+def _cut_cells(row: dict[str, str], columns: Sequence[str]) -> dict[str, str]:
+    return {name: str(row[name])[:MAX_HEAD_CHARS] for name in columns}
+
+
+def _find_row(rows: Sequence[dict[str, str]], words: Iterable[str]) -> dict[str, str] | None:
+    """The first row in which one of the words stands."""
+    for row in rows:
+        cells = str(list(row.values())).lower()
+        if any(word in cells for word in words):
+            return row
+    return None
 
 
 def _list_few_values(name: str, rows: Sequence[dict[str, str]]) -> list[str]:
     """The words that stand in a column, where it is always one of a few."""
     values = sorted({str(row.get(name) or "").strip() for row in rows})
-    few = 1 < len(values) <= len(rows) // 2 and len(values) <= MAX_VALUES
-    return (
-        values
-        if few
-        and not any(re.search(r"\d", value) or len(value) > MAX_VALUE_CHARS for value in values)
-        else []
-    )
+    is_few = 1 < len(values) <= min(len(rows) // 2, MAX_VALUES)
+    return values if is_few and all(map(_is_short_word, values)) else []
+
+
+def _is_short_word(value: str) -> bool:
+    return len(value) <= MAX_VALUE_CHARS and not re.search(r"\d", value)
 
 
 def _render_json_head(path: str, data: object) -> str:
