@@ -11,6 +11,7 @@ from typing import Any
 
 _SHORT_YEAR_DIGITS = 2
 _MIN_PHONE_DIGITS = 7
+_DAY_MINUTES = 1440
 
 
 class Stop(Exception):
@@ -24,11 +25,9 @@ class Number(float):
     __slots__ = ()
 
     def _calculate(self, other: Any, act: Callable[[float, float], float]) -> Any:
-        return (
-            Number(round(act(float(self), float(other)), 10))
-            if isinstance(other, int | float)
-            else NotImplemented
-        )
+        if not isinstance(other, int | float):
+            return NotImplemented
+        return Number(round(act(float(self), float(other)), 10))
 
     def __add__(self, other: Any) -> Any:
         return self._calculate(other, lambda a, b: a + b)
@@ -103,23 +102,28 @@ def parse_number(value: object) -> float | None:
     text = text.replace("\u2212", "-").replace("\u00a0", " ")
     if _PLAIN.fullmatch(text):
         return float(text.replace(",", "."))
-    for thousands, decimal in (
-        (",", "."),
-        (".", ","),
-        (" ", ","),
-        (" ", "."),
-        ("'", "."),
-        ("'", ","),
-    ):
-        if re.fullmatch(
-            rf"[-+]?[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+(?:{re.escape(decimal)}\d+)?",
-            text,
-        ):
+    for thousands, decimal in _SEPARATORS:
+        whole = rf"[-+]?[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+"
+        fraction = rf"(?:{re.escape(decimal)}\d+)?"
+        if re.fullmatch(whole + fraction, text):
             return float(text.replace(thousands, "").replace(decimal, "."))
     return None
 
 
-_PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?|[-+]?(?:\d+,\d{1,2}|0,\d+|\d+,\d{4,})")
+_PLAIN = re.compile(
+    r"""
+      [-+]? \d+ (?: \.\d+ )?
+    | [-+]?
+      (?:                 # a comma before what cannot be thousands
+          \d+ , \d{1,2}
+        | 0 , \d+
+        | \d+ , \d{4,}
+      )
+    """,
+    re.VERBOSE,
+)
+_SEPARATORS = ((",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("'", ","))
+"""What stands between thousands and before a fraction, as people write it."""
 
 
 def round_number(value: float) -> float | int:
@@ -151,14 +155,19 @@ class Cell(TextValue):
             return mine, theirs
         if not isinstance(other, str):
             return None
-        days = dates(self), dates(other)
-        return (days[0][0], days[1][0]) if days[0] and days[1] else (str(self), str(other))
+        my_dates = dates(self)
+        their_dates = dates(other)
+        if my_dates and their_dates:
+            return my_dates[0], their_dates[0]
+        return str(self), str(other)
 
     def _calculate(self, other: object, act: Callable[[float, float], float]) -> Any:
         mine = parse_number(self)
         theirs = parse_number(other)
-        if mine is None or theirs is None:
-            raise ValueError(f"{str(self) if mine is None else str(other)!r} is no number")
+        if mine is None:
+            raise ValueError(f"{str(self)!r} is no number")
+        if theirs is None:
+            raise ValueError(f"{str(other)!r} is no number")
         return round_number(act(mine, theirs))
 
     def __lt__(self, other: object) -> bool:
@@ -211,13 +220,11 @@ class Cell(TextValue):
         return self._calculate(other, lambda a, b: a / b)
 
     def __float__(self) -> float:
+        if not self:
+            raise ValueError("a value is empty where a number is needed")
         found = parse_number(self)
         if found is None:
-            raise ValueError(
-                f"{str(self)!r} is no number"
-                if self
-                else "a value is empty where a number is needed"
-            )
+            raise ValueError(f"{str(self)!r} is no number")
         return found
 
     def __int__(self) -> int:
@@ -256,9 +263,8 @@ def next_day(value: object, today: date) -> date:
     none."""
     found = _MONTH_DAY.fullmatch(str(value).strip())
     if found:
-        month, day = (found[1], found[2]) if found[1] else (found[4], found[3])
-        month = int(month)
-        day = int(day)
+        month = int(found["month"] or found["dotted_month"])
+        day = int(found["day"] or found["dotted_day"])
     else:
         whole = date_of(value)
         if whole >= today:
@@ -275,7 +281,13 @@ def next_day(value: object, today: date) -> date:
     raise Stop(f"{str(value)[:60]!r} is no date")
 
 
-_MONTH_DAY = re.compile(r"(\d{1,2})-(\d{1,2})|(\d{1,2})\.(\d{1,2})\.?")
+_MONTH_DAY = re.compile(
+    r"""
+      (?P<month>\d{1,2}) - (?P<day>\d{1,2})
+    | (?P<dotted_day>\d{1,2}) \. (?P<dotted_month>\d{1,2}) \.?
+    """,
+    re.VERBOSE,
+)
 
 
 def dates(text: str) -> list[date]:
@@ -305,16 +317,24 @@ def time_of(text: object) -> str:
     found = _TIME.search(str(text).lower())
     if not found:
         raise Stop(f"{str(text)[:60]!r} holds no time")
-    hour = int(found[1] or found[4])
-    half = found[3] or found[5]
+    hour = int(found["hour"] or found["bare_hour"])
+    half = found["half"] or found["bare_half"]
     if half:
         hour = hour % 12 + 12 * (half == "p")
-    return f"{hour:02}:{found[2] or '00'}"
+    return f"{hour:02}:{found['minute'] or '00'}"
 
 
 _TIME = re.compile(
-    r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::\d\d)?(?: "
-    r"?([ap])\.?m)?(?!\d)|\b(1[0-2]|[1-9]) ?([ap])\.?m\b"
+    r"""
+      (?<! [\d:] )
+      (?P<hour> [01]?\d | 2[0-3] ) : (?P<minute> [0-5]\d )
+      (?: :\d\d )?                           # seconds
+      (?: [ ]? (?P<half> [ap] ) \.?m )?      # am, p.m
+      (?! \d )
+    | \b (?P<bare_hour> 1[0-2] | [1-9] )     # 5pm
+      [ ]? (?P<bare_half> [ap] ) \.?m \b
+    """,
+    re.VERBOSE,
 )
 
 
@@ -325,11 +345,15 @@ def minutes_between(start: object, end: object) -> Number:
         hour, minute = map(int, time_of(text).split(":"))
         found = dates(text)
         moments.append((found[0].toordinal() if found else 0, hour * 60 + minute))
-    (first, begins), (last, ends) = moments
-    passed = ((last - first) * 1440 if first and last else 0) + ends - begins
-    if passed < 0 and first and last:
-        raise ValueError(f"{str(end)[:30]!r} is before {str(start)[:30]!r}")
-    return Number(passed + 1440 if passed < 0 else passed)
+    (first_day, begins), (last_day, ends) = moments
+    passed = ends - begins
+    if first_day and last_day:
+        passed += (last_day - first_day) * _DAY_MINUTES
+        if passed < 0:
+            raise ValueError(f"{str(end)[:30]!r} is before {str(start)[:30]!r}")
+    elif passed < 0:  # past midnight
+        passed += _DAY_MINUTES
+    return Number(passed)
 
 
 def _month_number(name: str) -> int:
@@ -339,7 +363,19 @@ def _month_number(name: str) -> int:
 
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _LINK = re.compile(r"https?://[^\s\"'<>)\]]+")
-_PHONE = re.compile(r"(?<![\w.,-])(?:\+|\(?0|\(?\d{2,5}\)?[ /-](?=\d))[\d ()/-]{5,}\d(?![\w-])")
+_PHONE = re.compile(
+    r"""
+    (?<! [\w.,-] )
+    (?:
+        \+                                  # +49 ...
+      | \(?0                                # 030 ..., (030 ...
+      | \(? \d{2,5} \)? [ /-] (?=\d)        # 555 ..., (555)-...
+    )
+    [\d ()/-]{5,} \d
+    (?! [\w-] )
+    """,
+    re.VERBOSE,
+)
 
 
 def emails(text: str) -> list[str]:
@@ -354,14 +390,13 @@ def links(text: str) -> list[str]:
 
 def phones(text: str) -> list[str]:
     """The telephone numbers in a text, each once; dates are none."""
-    without = _DOTTED.sub("|", _ISO.sub("|", text))
-    return unique(
-        [
-            each.strip()
-            for each in _PHONE.findall(without)
-            if sum(map(str.isdigit, each)) >= _MIN_PHONE_DIGITS
-        ]
-    )
+    without_dates = _DOTTED.sub("|", _ISO.sub("|", text))
+    found = list[str]()
+    for match in _PHONE.findall(without_dates):
+        digits = sum(map(str.isdigit, match))
+        if digits >= _MIN_PHONE_DIGITS:
+            found.append(match.strip())
+    return unique(found)
 
 
 def unique(items: Any, by: Any = "", *, last: bool = False) -> list[Any]:
@@ -373,15 +408,22 @@ def unique(items: Any, by: Any = "", *, last: bool = False) -> list[Any]:
     kept = []
     seen = set()
     for item in found:
-        value = by(item) if callable(by) else item[by] if by and isinstance(item, dict) else item
-        key = (
-            tuple(value.items())
-            if isinstance(value, dict)
-            else tuple(value)
-            if isinstance(value, list)
-            else value
-        )
+        key = _unique_key(item, by)
         if key not in seen:
             seen.add(key)
             kept.append(item)
     return kept
+
+
+def _unique_key(item: Any, by: Any) -> Any:
+    """What `unique` compares, as something that a set can hold."""
+    if callable(by):
+        value = by(item)
+    elif by and isinstance(item, dict):
+        value = item[by]
+    else:
+        value = item
+
+    if isinstance(value, dict):
+        return tuple(value.items())
+    return tuple(value) if isinstance(value, list) else value
