@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .values import Cell, Stop, parse_number, round_number
@@ -23,10 +23,10 @@ def sort_items(
 ) -> list[Any]:
     """As `sorted`; items whose key is an empty cell come last."""
     keyed = [(key(item) if key else item, item) for item in items]
-    found = sorted(
-        (pair for pair in keyed if not is_empty(pair[0])), key=lambda pair: pair[0], reverse=reverse
-    )
-    return [item for _, item in (*found, *(pair for pair in keyed if is_empty(pair[0])))]
+    empty = [item for value, item in keyed if is_empty(value)]
+    filled = [pair for pair in keyed if not is_empty(pair[0])]
+    filled.sort(key=lambda pair: pair[0], reverse=reverse)
+    return [*(item for _, item in filled), *empty]
 
 
 class Rows(list[dict[str, Any]]):
@@ -59,14 +59,12 @@ def detect_delimiter(text: str) -> str:
 def to_json_value(value: Any) -> Any:
     """The same for JSON: cells that are numbers become numbers."""
     if isinstance(value, Cell):
-        found = parse_number(value) if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value) else None
-        return (
-            str(value)
-            if found is None
-            else int(found)
-            if found == int(found) and "." not in value
-            else found
-        )
+        is_number = re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value)
+        found = parse_number(value) if is_number else None
+        if found is None:
+            return str(value)
+        is_whole = found == int(found) and "." not in value
+        return int(found) if is_whole else found
     if isinstance(value, float) and math.isfinite(value):
         return round_number(value)
     if isinstance(value, dict):
@@ -79,38 +77,41 @@ def to_json_value(value: Any) -> Any:
 def parse_rows(path: str, text: str) -> list[dict[str, Any]]:
     """The rows of a table, which is CSV or stands in Markdown. Raises ValueError for none, Stop for
     a broken one."""
-    if marked := parse_markdown_rows(text):
+    marked = parse_markdown_rows(text)
+    if marked:
         return [Record({name: Cell(value) for name, value in row.items()}) for row in marked]
-    first = text.split("\n", 1)[0]
+
     sign = detect_delimiter(text)
-    table = path.lower().endswith((".csv", ".tsv"))
-    prose = not table and any(line.strip() and sign not in line for line in text.splitlines())
-    if prose or (first and sign not in first and not table):
-        raise ValueError(f"{path} is no table; use lines({path!r})")
-    if not table and re.search(r"\d{3}|@", first):
-        raise ValueError(
-            f"{path} has no header; use cells({path!r}), each a list such as {first.split(sign)}"
-        )
+    if not path.lower().endswith((".csv", ".tsv")):
+        _check_is_table(path, text, sign)
+
     reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True)
     found = list(reader)
     names = [name.strip() for name in reader.fieldnames or ()]
-    if twice := next((name for name in names if names.count(name) > 1), ""):
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
         raise ValueError(f"{path} has two columns {twice!r}; use cells({path!r})")
-    if odd := next((row for row in found if any(name is None for name in row)), None):
-        raise Stop(
-            f"{path} has a row with more cells than columns: {next(iter(odd.values()))!r} ..."
-        )
-    return [
-        Record(
-            {
-                name.strip(): Cell((value or "").strip())
-                for name, value in row.items()
-                if name is not None
-            }
-        )
-        for row in found
-        if any(isinstance(value, str) and value.strip() for value in row.values())
-    ]
+    for row in found:
+        if None in row:  # so the reader names cells for which there is no column
+            first = next(iter(row.values()))
+            raise Stop(f"{path} has a row with more cells than columns: {first!r} ...")
+
+    filled = [row for row in found if any(cell and cell.strip() for cell in row.values())]
+    return [_make_record(row) for row in filled]
+
+
+def _check_is_table(path: str, text: str, sign: str) -> None:
+    first = text.split("\n", 1)[0]
+    has_prose = any(line.strip() and sign not in line for line in text.splitlines())
+    if has_prose or (first and sign not in first):
+        raise ValueError(f"{path} is no table; use lines({path!r})")
+    if re.search(r"\d{3}|@", first):
+        cells = first.split(sign)
+        raise ValueError(f"{path} has no header; use cells({path!r}), each a list such as {cells}")
+
+
+def _make_record(row: Mapping[str, str | None]) -> Record:
+    return Record({name.strip(): Cell((value or "").strip()) for name, value in row.items()})
 
 
 def parse_markdown_rows(text: str) -> list[dict[str, str]]:
@@ -132,9 +133,10 @@ def parse_markdown_rows(text: str) -> list[dict[str, str]]:
 
 def _find_rule(lines: Sequence[str]) -> int:
     """The number of the line that rules off the head of the first table; 0 for none."""
-    return next(
-        (n for n, line in enumerate(lines) if n and "|" in lines[n - 1] and _is_rule(line)), 0
-    )
+    for number in range(1, len(lines)):
+        if "|" in lines[number - 1] and _is_rule(lines[number]):
+            return number
+    return 0
 
 
 def _is_rule(line: str) -> bool:
@@ -146,12 +148,15 @@ def replace_table(text: str, new: str) -> str:
     several."""
     lines = text.split("\n")
     at = _find_rule(lines)
-    end = next((n for n in range(at, len(lines)) if "|" not in lines[n]), len(lines))
-    return (
-        ""
-        if not at or _find_rule(lines[end:])
-        else "\n".join([*lines[: at - 1], new, *lines[end:]])
-    )
+    if not at:
+        return ""
+
+    end = at
+    while end < len(lines) and "|" in lines[end]:
+        end += 1
+    if _find_rule(lines[end:]):
+        return ""
+    return "\n".join([*lines[: at - 1], new, *lines[end:]])
 
 
 def to_csv_line(text: str, cells: Sequence[Any]) -> Any:
@@ -159,11 +164,9 @@ def to_csv_line(text: str, cells: Sequence[Any]) -> Any:
     lines."""
     sign = detect_delimiter(text)
     first = text.split("\n", 1)[0]
-    if (
-        len(cells) == 1
-        or len(cells) != first.count(sign) + 1
-        or any(sign in str(cell) for cell in cells)
-    ):
+    columns = first.count(sign) + 1
+    is_row = columns > 1 and len(cells) == columns
+    if not is_row or any(sign in str(cell) for cell in cells):
         return cells
     line = io.StringIO()
     csv.writer(line, delimiter=sign, lineterminator="").writerow([to_cell(cell) for cell in cells])
@@ -181,20 +184,19 @@ def table(rows: Iterable[Any], columns: list[str] | None = None) -> str:
     if not found:
         raise Stop("there are no rows for the table")
     names = list(columns or (found[0] if isinstance(found[0], dict) else found.pop(0)))
-    body = [
-        [row.get(name, "") for name in names] if isinstance(row, dict) else list(row)
-        for row in found
-    ]
-    lines = [names, ["---"] * len(names), *body]
-    return "\n".join(
-        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
-    )
+    lines = [_render_table_line(names), _render_table_line(["---"] * len(names))]
+    for row in found:
+        cells = [row.get(name, "") for name in names] if isinstance(row, dict) else row
+        lines.append(_render_table_line(cells))
+    return "\n".join(lines)
+
+
+def _render_table_line(cells: Iterable[Any]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
 def to_cell(value: Any) -> Any:
     """A value as it is written into a table: nothing for what is no number."""
-    return (
-        (str(round_number(value)) if math.isfinite(value) else "")
-        if isinstance(value, float)
-        else value
-    )
+    if not isinstance(value, float):
+        return value
+    return str(round_number(value)) if math.isfinite(value) else ""

@@ -10,8 +10,25 @@ from .tables import to_json_value
 from .values import TextValue
 
 HEADING = re.compile(r"(?:#+ .*\n(?:[ \t]*\n)*)?")
-_SETTING = re.compile(r"\s*[\"']?([\w.-]+)[\"']?\s*[=:]\s*[\"']?(.*?)[\"']?\s*")
-_ENTRY = re.compile(r"([ \t]*)(?:([-*+\u2022]) (\[[ xX]\] )?|(\d+)([.)]) )")
+_SETTING = re.compile(
+    r"""
+    \s* [\"']? (?P<name> [\w.-]+ ) [\"']?
+    \s* [=:]
+    \s* [\"']? (?P<value> .*? ) [\"']?
+    \s*
+    """,
+    re.VERBOSE,
+)
+_ENTRY = re.compile(
+    r"""
+    (?P<indent> [ \t]* )
+    (?:
+        (?P<bullet> [-*+\u2022] ) [ ] (?P<box> \[ [ xX] \] [ ] )?
+      | (?P<number> \d+ ) (?P<sign> [.)] ) [ ]
+    )
+    """,
+    re.VERBOSE,
+)
 
 
 class Line(TextValue):
@@ -23,31 +40,31 @@ class Line(TextValue):
         self, prefix: str | tuple[str, ...], start: int | None = None, end: int | None = None
     ) -> bool:
         """See str.startswith."""
-        return super().startswith(prefix, start, end) or (
-            start is None and str(self).lstrip().startswith(prefix)
-        )
+        if super().startswith(prefix, start, end):
+            return True
+        return start is None and str(self).lstrip().startswith(prefix)
 
 
 def match_list_style(before: str, new: str, *, top: bool = False) -> str:
     """New lines in the style of the list that a file ends with, or with `top` begins with: bullets,
     boxes, numbers."""
+    has_marks = any(_ENTRY.match(line) or line.startswith("#") for line in new.splitlines())
     entries = [line for line in before.splitlines() if line.strip() and not line.startswith("#")]
-    matches = [match for line in entries if (match := _ENTRY.match(line))]
-    marked = any(_ENTRY.match(line) or line.startswith("#") for line in new.splitlines())
-    if not matches or len(matches) < len(entries) or marked:
+    matches = list(filter(None, map(_ENTRY.match, entries)))
+    if has_marks or not matches or len(matches) < len(entries):
         return new
+
     like = matches[0 if top else -1]
+    indent = like["indent"]
     lines = [line for line in new.splitlines() if line.strip()]
-    if like[4]:
-        return (
-            new
-            if top
-            else "\n".join(
-                f"{like[1]}{int(like[4]) + n}{like[5]} {line}" for n, line in enumerate(lines, 1)
-            )
-        )
-    box = "[ ] " if like[3] else ""
-    return "\n".join(f"{like[1]}{like[2]} {box}{line}" for line in lines)
+    if not like["number"]:
+        box = "[ ] " if like["box"] else ""
+        return "\n".join(f"{indent}{like['bullet']} {box}{line}" for line in lines)
+
+    if top:  # all that follow would have to be numbered anew
+        return new
+    numbered = enumerate(lines, int(like["number"]) + 1)
+    return "\n".join(f"{indent}{number}{like['sign']} {line}" for number, line in numbered)
 
 
 def to_text(value: Any) -> str:
@@ -75,12 +92,17 @@ def replace_text(text: str, old: str, new: str) -> str | None:
     """The text with `new` for `old`: where that stands as a whole, else within words, else as a
     setting that is written otherwise (`port: 80` for `port = 80`), else in another case or with
     other blanks. None where it stands nowhere."""
-    ends = (r"(?<!\w)" if old[:1].isalnum() else "", r"(?!\w)" if old[-1:].isalnum() else "")
-    for pattern in (f"{ends[0]}{re.escape(old)}{ends[1]}", re.escape(old)):
+    begin = r"(?<!\w)" if old[:1].isalnum() else ""
+    end = r"(?!\w)" if old[-1:].isalnum() else ""
+    anywhere = re.escape(old)
+    for pattern in (begin + anywhere + end, anywhere):
         if re.search(pattern, text):
             return re.sub(pattern, lambda _: new, text)
-    if (after := _replace_setting(text, old, new)) is not None:
+
+    after = _replace_setting(text, old, new)
+    if after is not None:
         return after
+
     loose = loose_pattern(old)
     if loose and re.search(loose, text, re.IGNORECASE):
         return re.sub(loose, lambda _: new, text, flags=re.IGNORECASE)
@@ -92,13 +114,20 @@ def _replace_setting(text: str, old: str, new: str) -> str | None:
     with."""
     before = _SETTING.fullmatch(old)
     after = _SETTING.fullmatch(new)
-    if not (before and after and before[2] and before[1].casefold() == after[1].casefold()):
+    if before is None or after is None or not before["value"]:
         return None
-    setting = (
-        rf"(?<![\w.-])({re.escape(before[1])}[\"']?[ \t]*[=:][ "
-        rf"\t]*[\"']?){re.escape(before[2])}(?!\w)"
+    if before["name"].casefold() != after["name"].casefold():
+        return None
+
+    name = rf"(?<![\w.-]){re.escape(before['name'])}[\"']?"
+    sign = r"[ \t]*[=:][ \t]*[\"']?"
+    value = rf"{re.escape(before['value'])}(?!\w)"
+    changed, times = re.subn(
+        f"({name}{sign}){value}",
+        lambda found: found[1] + after["value"],
+        text,
+        flags=re.IGNORECASE,
     )
-    changed, times = re.subn(setting, lambda found: found[1] + after[2], text, flags=re.IGNORECASE)
     return changed if times else None
 
 
@@ -115,9 +144,10 @@ def find_lines(lines: list[str], text: str) -> list[str]:
     if not text.strip():
         return [line for line in lines if not line.strip()]
     whole = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
-    return [line for line in lines if whole.search(line)] or [
-        line for line in lines if text.lower() in line.lower()
-    ]
+    found = [line for line in lines if whole.search(line)]
+    if found:
+        return found
+    return [line for line in lines if text.lower() in line.lower()]
 
 
 def find_section_end(text: str, heading: str) -> int | None:
@@ -125,34 +155,39 @@ def find_section_end(text: str, heading: str) -> int | None:
     no such heading. A heading begins with `#`, ends with a colon, or stands alone between blank
     lines."""
     lines = split_lines(text)
-    wanted = heading.strip("#: \t*_").casefold()
-    at = next(
-        (n for n, line in enumerate(lines) if line.strip("#: \t*_").casefold() == wanted), None
-    )
-    if at is None:
+    names = [_heading_name(line) for line in lines]
+    wanted = _heading_name(heading)
+    if wanted not in names:
         return None
-    end = at + 1
-    for n in range(at + 1, len(lines)):
-        if lines[n].startswith("#") or (
-            not lines[n].strip() and end > at + 1 and not lines[at].startswith("#")
-        ):
+
+    at = names.index(wanted)
+    first = at + 1
+    end = first
+    is_marked = lines[at].startswith("#")  # else the section ends at a blank line
+    for number in range(first, len(lines)):
+        is_blank = not lines[number].strip()
+        if lines[number].startswith("#"):
             break
-        if lines[n].strip():
-            end = n + 1
+        if is_blank and end > first and not is_marked:
+            break
+        if not is_blank:
+            end = number + 1
     return end
+
+
+def _heading_name(line: str) -> str:
+    return line.strip("#: \t*_").casefold()
 
 
 def insert_lines(text: str, new: str, at: int) -> str:
     """The text with new lines before the line of this number, in the style of the entries
     around."""
     lines = split_lines(text)
-    around = [
-        line
-        for line in (*reversed(lines[:at]), *lines[at:])
-        if line.strip() and not line.startswith("#")
-    ]
-    like = around[0] if around else ""
-    return "\n".join([*lines[:at], *match_list_style(like, new).splitlines(), *lines[at:]]) + "\n"
+    around = (*reversed(lines[:at]), *lines[at:])
+    entries = (line for line in around if line.strip() and not line.startswith("#"))
+    like = next(entries, "")
+    added = match_list_style(like, new).splitlines()
+    return "\n".join([*lines[:at], *added, *lines[at:]]) + "\n"
 
 
 def tick_entries(text: str, words: str, done: bool) -> str | None:
@@ -161,7 +196,11 @@ def tick_entries(text: str, words: str, done: bool) -> str | None:
     box = re.compile(r"^(\s*[-*+] \[)[ xX](\] .*)$")
     lines = text.split("\n")
     meant = find_lines([line for line in lines if box.match(line)], words.strip())
-    for n, line in enumerate(lines):
+    if not meant:
+        return None
+
+    mark = "x" if done else " "
+    for number, line in enumerate(lines):
         if line in meant:
-            lines[n] = box.sub(rf"\g<1>{'x' if done else ' '}\g<2>", line)
-    return "\n".join(lines) if meant else None
+            lines[number] = box.sub(rf"\g<1>{mark}\g<2>", line)
+    return "\n".join(lines)
