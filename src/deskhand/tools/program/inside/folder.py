@@ -8,6 +8,7 @@ went well.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -19,6 +20,7 @@ import sys
 from collections.abc import Iterable
 from datetime import date
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,7 @@ RUN_TIMEOUT_S = 10
 PATH = "/usr/local/bin:/usr/bin:/bin"
 HEAD_BYTES = 4000
 _GLOB_CHARS = "*?["
+_MARKUP = re.compile(r"^[-*+ \t]+|[*_`]")
 
 
 class Folder:
@@ -98,11 +101,9 @@ class Folder:
             return found
         if found and column not in found[0]:
             raise ValueError(f"{path} has no column {column!r}; there are {', '.join(found[0])}")
-        return (
-            [row[column] for row in found]
-            if value is None
-            else [row for row in found if row[column] == str(value)]
-        )
+        if value is None:
+            return [row[column] for row in found]
+        return [row for row in found if row[column] == str(value)]
 
     def cells(self, path: str) -> list[list[Any]]:
         """The lines of a table without a header, each as the list of its cells; all as long as the
@@ -111,12 +112,13 @@ class Folder:
         lines = csv.reader(
             io.StringIO(text), delimiter=detect_delimiter(text), skipinitialspace=True
         )
-        found = [
-            [cell.strip() for cell in line] for line in lines if any(cell.strip() for cell in line)
-        ]
-        width = max(map(len, found), default=0)
+        stripped = [[cell.strip() for cell in line] for line in lines]
+        filled = [line for line in stripped if any(line)]
+        width = max(map(len, filled), default=0)
+        for line in filled:
+            line += [""] * (width - len(line))
         self._tables.add(str(self._there(path)))
-        return [[Cell(cell) for cell in (*line, *[""] * (width - len(line)))] for line in found]
+        return [[Cell(cell) for cell in line] for line in filled]
 
     def load_json(self, path: str) -> Any:
         """What a JSON file holds."""
@@ -154,17 +156,18 @@ class Folder:
         """(path, line) for each line in which a text occurs, whatever its case; of all files, or
         those `where`. Where it occurs as a whole word, only those lines."""
         found = []
-        places = (
-            [path for each in where for path in self._below(each)] if where else Path().rglob("*")
-        )
+        wanted = str(text).lower()
+        places = self._below(where) if where else Path().rglob("*")
         for path in sorted(places):
-            if path.is_file() and not _is_hidden(path):
-                try:
-                    lines = path.read_text("utf-8-sig").splitlines()
-                except UnicodeDecodeError:
-                    continue
-                hits = [(str(path), line) for line in lines if str(text).lower() in line.lower()]
-                self.read_paths += [str(path)] * bool(hits)
+            if not path.is_file() or _is_hidden(path):
+                continue
+            try:
+                lines = path.read_text("utf-8-sig").splitlines()
+            except UnicodeDecodeError:
+                continue
+            hits = [(str(path), line) for line in lines if wanted in line.lower()]
+            if hits:
+                self.read_paths.append(str(path))
                 found += hits
         if not found:
             raise Stop(f"no file contains {text!r}")
@@ -187,9 +190,8 @@ class Folder:
         """What stands behind a label in a file: `Start: 3 May`, `port = 80`."""
         wanted = str(label).strip().rstrip(":=").casefold()
         for line in self.lines(path):
-            name, sign, rest = re.sub(r"^[-*+ \t]+|[*_`]", "", line).partition(
-                "=" if "=" in line else ":"
-            )
+            bare = _MARKUP.sub("", line)
+            name, sign, rest = bare.partition("=" if "=" in line else ":")
             if sign and name.strip().casefold() == wanted:
                 return Cell(rest.strip())
         raise Stop(f"{self._there(path)} has no line '{label}: ...'")
@@ -207,15 +209,10 @@ class Folder:
             raise Stop(f"{target} is a folder")
         if not isinstance(text, str) and not new.strip():
             raise LookupError(f"{NOTHING_FOUND_TEXT} {target}")
-        known = str(target)
-        if (
-            target.is_file()
-            and known not in (*self.read_paths, *self._made)
-            and target.stat().st_size
-        ):
-            self.blind.append(known)
-        end = "" if not new or new.endswith("\n") else "\n"
-        self._save(target, new + end)
+
+        if target.is_file() and not self._has_seen(target) and target.stat().st_size:
+            self.blind.append(str(target))
+        self._save(target, _end_line(new))
 
     def append(self, path: str, text: Any, under: str = "") -> None:
         """Add lines at the end of a file, or of its part `under` a heading, as entries where it is
@@ -227,12 +224,8 @@ class Folder:
             return
         if isinstance(text, list | tuple) and str(found).lower().endswith((".csv", ".tsv")):
             text = to_csv_line(before, text)
-        between = "\n" if before and not before.endswith("\n") else ""
-        new = match_list_style(before, to_text(text))
-        self._save(
-            found or self._target(path),
-            before + between + new + ("" if new.endswith("\n") else "\n"),
-        )
+        new = match_list_style(before, to_text(text)) or "\n"  # an empty text is an empty line
+        self._save(found or self._target(path), _end_line(before) + _end_line(new))
 
     def prepend(self, path: str, text: Any) -> None:
         """Add lines at the beginning of a file, beneath its heading, as entries where it is a
@@ -242,8 +235,8 @@ class Folder:
         new = match_list_style(before, to_text(text), top=True)
         head = HEADING.match(before)
         heading = head[0] if head else ""
-        end = "" if new.endswith("\n") else "\n"
-        self._save(self._there(path), heading + new + end + before[len(heading) :])
+        rest = before[len(heading) :]
+        self._save(self._there(path), heading + _end_line(new or "\n") + rest)
 
     def insert(self, path: str, text: Any, after: str = "", before: str = "") -> None:
         """Add lines after, or before, the first line in which a text occurs."""
@@ -251,9 +244,12 @@ class Folder:
         if not wanted.strip():
             raise Stop("say after which line, or before which, it is to be put")
         path = str(self._own(path))
-        lines = self.lines(path)
-        at = next((n for n, line in enumerate(lines) if wanted in line.casefold()), None)
-        self._put_in(path, to_text(text), None if at is None else at + bool(after), after or before)
+        at = None
+        for number, line in enumerate(self.lines(path)):
+            if wanted in line.casefold():
+                at = number + 1 if after else number
+                break
+        self._put_in(path, to_text(text), at, after or before)
 
     def _put_in(self, path: str, new: str, at: int | None, beside: str) -> None:
         if at is None:
@@ -294,11 +290,10 @@ class Folder:
     def remove_lines(self, path: str, *texts: Any) -> None:
         """Take the lines out of a file in which one of the texts occurs, whatever its case; or
         these rows."""
-        given = [
-            each
-            for text in texts
-            for each in (text if isinstance(text, list | tuple | set) else [text])
-        ]
+        given = list[Any]()
+        for text in texts:
+            given += text if isinstance(text, list | tuple | set) else [text]
+
         if given and all(isinstance(each, dict) for each in given):
             self.save_rows(path, [row for row in self.rows(path) if row not in given])
             return
@@ -310,7 +305,7 @@ class Folder:
             if len(kept) == len(lines):
                 raise Stop(f"{self._there(path)} has no line with {text!r}")
             lines = kept
-        self._save(self._there(path), "\n".join(lines) + "\n" * bool(lines))
+        self._save(self._there(path), "".join(f"{line}\n" for line in lines))
 
     def remove_rows(self, path: str, *which: Any) -> None:
         """Take these rows out of a table, or those with a value in a column."""
@@ -332,46 +327,24 @@ class Folder:
         if not found:
             raise Stop(f"no rows are left for {target}")
         before = target.read_text("utf-8-sig") if target.is_file() else ""
-        kept = (
-            before.strip()
-            and target.suffix.lower() not in ("", ".csv", ".tsv")
-            and not isinstance(found[0], str)
-        )
-        if (
-            kept
-            and isinstance(found[0], dict)
-            and (text_with := replace_table(before, table(found, columns)))
-        ):
-            self._save(target, text_with)
-            return
-        if kept and str(target) not in (*self._tables, *self._made):
-            raise Stop(f"{target} holds a text that would be lost; save the rows in a .csv file")
-        if (
-            target.is_file()
-            and str(target) not in (*self.read_paths, *self._made)
-            and before.strip()
-        ):
+        ending = target.suffix.lower()
+        holds_text = before.strip() and ending not in ("", ".csv", ".tsv")
+        if holds_text and not isinstance(found[0], str):
+            if isinstance(found[0], dict):
+                with_table = replace_table(before, table(found, columns))
+                if with_table:
+                    self._save(target, with_table)
+                    return
+            if str(target) not in (*self._tables, *self._made):
+                why = "holds a text that would be lost; save the rows in a .csv file"
+                raise Stop(f"{target} {why}")
+
+        if before.strip() and not self._has_seen(target):
             self.blind.append(str(target))
-        sign = delimiter or (
-            detect_delimiter(before) if before else "\t" if target.suffix.lower() == ".tsv" else ","
-        )
-        text = io.StringIO()
-        if isinstance(found[0], dict):
-            names = list(columns or dict.fromkeys(name for row in found for name in row))
-            writer = csv.DictWriter(
-                text, names, lineterminator="\n", extrasaction="ignore", delimiter=sign
-            )
-            writer.writeheader()
-            writer.writerows({name: to_cell(row.get(name, "")) for name in names} for row in found)
-        elif isinstance(found[0], list | tuple):
-            plain = csv.writer(text, lineterminator="\n", delimiter=sign)
-            plain.writerows(
-                ([columns] if columns else [])
-                + [[to_cell(value) for value in row] for row in found]
-            )
-        else:
-            text.write("\n".join(map(str, found)) + "\n")
-        self._save(target, text.getvalue())
+        if not delimiter:
+            usual = "\t" if ending == ".tsv" else ","
+            delimiter = detect_delimiter(before) if before else usual
+        self._save(target, _render_csv(found, columns, delimiter))
 
     def save_json(self, path: str, data: Any) -> None:
         """Write a JSON file."""
@@ -430,21 +403,20 @@ class Folder:
         names = [paths] if isinstance(paths, str) else list(paths)
         found = [self._own(name, folders=True) for name in names]
         target = self._target(archive)
-        inside = [
-            path
-            for each in found
-            for path in ([each] if each.is_file() else sorted(each.rglob("*")))
-        ]
+        inside = list[Path]()
+        for each in found:
+            inside += [each] if each.is_file() else sorted(each.rglob("*"))
         if target.exists():
             raise Stop(f"{target} exists already and would be lost")
         target.parent.mkdir(parents=True, exist_ok=True)
+
         # The same bytes each time, as it is rehearsed and then done: what the program has made
         # itself has no time.
-        times = {
-            path: 0 if str(path) in self._made else int(path.stat().st_mtime)
-            for path in inside
-            if path.is_file()
-        }
+        times = dict[Path, int]()
+        for path in inside:
+            if path.is_file():
+                is_made = str(path) in self._made
+                times[path] = 0 if is_made else int(path.stat().st_mtime)
         pack_files(target, times)
 
     def run(self, command: str) -> str:
@@ -472,9 +444,9 @@ class Folder:
         if ended.returncode:
             last = said.splitlines()[-1][:200] if said else "it printed nothing"
             why = f"{command!r} failed with exit code {ended.returncode}: {last}"
-            raise (
-                RuntimeError(why) if any(name in str(command) for name in self._made) else Stop(why)
-            )
+            if any(name in str(command) for name in self._made):
+                raise RuntimeError(why)
+            raise Stop(why)
         return said
 
     def owed(self) -> str:
@@ -490,7 +462,11 @@ class Folder:
     def _below(self, place: Any) -> list[Path]:
         """The files that are meant by a path, a pattern, a folder, or a list of them."""
         if isinstance(place, list | tuple | set):
-            return [path for each in place for path in self._below(each)]
+            below = list[Path]()
+            for each in place:
+                below += self._below(each)
+            return below
+
         found = self._maybe(place) if not Path(str(place)).is_dir() else None
         return [found] if found else [Path(path) for path in self.files(place)]
 
@@ -519,20 +495,23 @@ class Folder:
             return asked
         if asked.is_dir():
             raise Stop(f"{asked} is a folder")
-        name, folder = asked.name.casefold(), str(asked.parent).casefold()
-        here = [
-            each
-            for each in Path().rglob("*")
-            if (each.is_file() or folders) and not _is_hidden(each)
+        here = [path for path in Path().rglob("*") if not _is_hidden(path)]
+        if not folders:
+            here = [path for path in here if path.is_file()]
+        folder = str(asked.parent).casefold()
+        if not elsewhere and folder != ".":
+            here = [path for path in here if str(path.parent).casefold() == folder]
+
+        whole = str(asked).casefold()
+        name = asked.name.casefold()
+        candidates = [
+            [path for path in here if str(path).casefold() == whole],
+            [path for path in here if path.name.casefold() == name],
         ]
-        if not elsewhere:
-            here = [each for each in here if folder in (".", str(each.parent).casefold())]
-        for same in (
-            lambda each: str(each).casefold() == str(asked).casefold(),
-            lambda each: each.name.casefold() == name,
-            lambda each: not asked.suffix and each.stem.casefold() == name,
-        ):
-            if len(found := [each for each in here if same(each)]) == 1:
+        if not asked.suffix:
+            candidates.append([path for path in here if path.stem.casefold() == name])
+        for found in candidates:
+            if len(found) == 1:
                 return found[0]
         return None
 
@@ -546,8 +525,8 @@ class Folder:
         """Where something is to come to lie; nothing may be there. A name without an ending is that
         of a folder."""
         target = self._target(new)
-        bare = source.is_file() and source.suffix and not target.suffix
-        if str(new).endswith("/") or target.is_dir() or bare:
+        lacks_ending = source.is_file() and source.suffix and not target.suffix
+        if str(new).endswith("/") or target.is_dir() or lacks_ending:
             target = target / source.name
         if target.exists():
             raise Stop(f"{target} exists already and would be lost")
@@ -568,11 +547,37 @@ class Folder:
         before = target.read_bytes()[:HEAD_BYTES] if target.is_file() else b""
         target.parent.mkdir(parents=True, exist_ok=True)
         self._made.add(str(target))
-        marked = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
-        with target.open(
-            "w", encoding=marked, newline="\r\n" if b"\r\n" in before else "\n"
-        ) as file:
+        encoding = "utf-8-sig" if before.startswith(codecs.BOM_UTF8) else "utf-8"
+        line_end = "\r\n" if b"\r\n" in before else "\n"
+        with target.open("w", encoding=encoding, newline=line_end) as file:
             file.write(text.replace("\r\n", "\n"))
+
+    def _has_seen(self, target: Path) -> bool:
+        """Whether the program has read this file, or made it."""
+        return str(target) in (*self.read_paths, *self._made)
+
+
+def _end_line(text: str) -> str:
+    """The text with a line end behind its last line."""
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def _render_csv(rows: list[Any], columns: list[str] | None, delimiter: str) -> str:
+    """Rows, of which there is one at least, as a CSV: dicts, lists or lines."""
+    text = io.StringIO()
+    if isinstance(rows[0], dict):
+        names = list(columns or dict.fromkeys(chain.from_iterable(rows)))
+        writer = csv.writer(text, lineterminator="\n", delimiter=delimiter)
+        writer.writerow(names)
+        writer.writerows([to_cell(row.get(name, "")) for name in names] for row in rows)
+    elif isinstance(rows[0], list | tuple):
+        writer = csv.writer(text, lineterminator="\n", delimiter=delimiter)
+        if columns:
+            writer.writerow(columns)
+        writer.writerows([to_cell(value) for value in row] for row in rows)
+    else:
+        text.writelines(f"{row}\n" for row in rows)
+    return text.getvalue()
 
 
 def _glob(base: Path, pattern: str) -> Iterable[Path]:
