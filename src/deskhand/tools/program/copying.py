@@ -68,9 +68,9 @@ def copy_source(source: Source, root: Path) -> Copy:
             size += each.size
             if len(times) >= MAX_FILES or size > MAX_BYTES:
                 raise ToolError(
-                    f"this folder holds more than {MAX_FILES:,} files or "
-                    f"{MAX_BYTES >> 20} MB: too much to rehearse "
-                    "in. Name a smaller workspace for the agent, or choose a bigger model."
+                    f"this folder holds more than {MAX_FILES:,} files or {MAX_BYTES >> 20} MB: "
+                    "too much to rehearse in. Name a smaller workspace for the agent, or choose "
+                    "a bigger model."
                 )
             places[each.path], times[each.path] = source.copy(each.path, root / each.path)
     except OSError as error:
@@ -87,12 +87,11 @@ def copy_source(source: Source, root: Path) -> Copy:
 
 def arm_marked(copy: Copy, marked: Collection[str]) -> Copy:
     """The same, with `marked` as the paths whose readers matter."""
-    armed = {path: _arm_file(copy.root / path) for path in marked if path in copy.files}
-    around = {
-        path.rpartition("/")[0] for path in marked if path in copy.files or path in copy.folders
-    }
-    armed |= {path: _arm_file(copy.root / path) for path in around}
-    was = {path: _stat_copied(copy.root / path) for path in armed if path in copy.files}
+    files = [path for path in marked if path in copy.files]
+    folders = [path for path in marked if path in copy.folders]
+    around = {path.rpartition("/")[0] for path in (*files, *folders)}
+    armed = {path: _arm_file(copy.root / path) for path in (*files, *around)}
+    was = {path: _stat_copied(copy.root / path) for path in files}
     return msgspec.structs.replace(copy, files={**copy.files, **was}, armed=armed)
 
 
@@ -147,27 +146,27 @@ def find_changes(
         now, fresh = _read_current(copy)
         files = {path for path, each in now.items() if not each.folder}
         gone = [path for path in copy.files if path not in files]
-        before = {
-            path: _read_original(copy, path) for path in copy.files if path in fresh or path in gone
-        }
+        touched = [path for path in copy.files if path in fresh or path not in files]
+        before = {path: _read_original(copy, path) for path in touched}
     except OSError as error:
         raise ToolError(f"what the program has made cannot be read: {error.strerror}") from error
+
     content = {path: data for path, data in fresh.items() if before.get(path) != data}
     folders = now.keys() - files
     _check_folders(copy, folders, gone)
-    changes = [
-        FileChange(path, "folder")
-        for path in sorted(folders - copy.folders)
-        if not any(other.startswith(f"{path}/") for other in content)
-    ]
-    moved = _find_moves(
-        gone, before, {path: data for path, data in content.items() if path not in copy.files}
-    )
+
+    changes = list[FileChange]()
+    for path in sorted(folders - copy.folders):
+        is_empty = not any(other.startswith(f"{path}/") for other in content)
+        if is_empty:
+            changes.append(FileChange(path, "folder"))
+
+    added = {path: data for path, data in content.items() if path not in copy.files}
+    moved = _find_moves(gone, before, added)
     for path in sorted({*gone, *content} - set(moved.values())):
         if path in moved:
-            changes.append(
-                FileChange(path, "moved", _hash_bytes(content[moved[path]]), to=moved[path])
-            )
+            target = moved[path]
+            changes.append(FileChange(path, "moved", _hash_bytes(content[target]), to=target))
             continue
         old = before.get(path)
         new = content.get(path)
@@ -176,21 +175,22 @@ def find_changes(
             diff = unified_diff(
                 path, old, new, lines=MAX_DIFF_LINES, chars=MAX_DIFF_CHARS, around=2
             )
-        lost = (
-            ""
-            if path in made or old is None
-            else _describe_loss(path, old, new, blind=path in blind, read=path in read)
-        )
-        kind: ChangeKind = "new" if old is None else "deleted" if new is None else "changed"
-        changes.append(
-            FileChange(path, kind, "" if new is None else _hash_bytes(new), diff, loses=lost)
-        )
-    changes += [
-        FileChange(path, "deleted") for path in sorted(copy.folders - folders, reverse=True)
-    ]
-    return CopiedChanges(
-        tuple(changes), content, {path: _hash_bytes(data) for path, data in before.items()}
-    )
+        lost = ""
+        if old is not None and path not in made:
+            lost = _describe_loss(path, old, new, blind=path in blind, read=path in read)
+        digest = "" if new is None else _hash_bytes(new)
+        changes.append(FileChange(path, _change_kind(old, new), digest, diff, loses=lost))
+
+    for path in sorted(copy.folders - folders, reverse=True):
+        changes.append(FileChange(path, "deleted"))
+    digests = {path: _hash_bytes(data) for path, data in before.items()}
+    return CopiedChanges(tuple(changes), content, digests)
+
+
+def _change_kind(old: bytes | None, new: bytes | None) -> ChangeKind:
+    if old is None:
+        return "new"
+    return "deleted" if new is None else "changed"
 
 
 def _read_current(copy: Copy) -> tuple[dict[str, NamedFile], dict[str, bytes]]:
@@ -218,8 +218,9 @@ def _read_original(copy: Copy, path: str) -> bytes:
 def _check_folders(copy: Copy, folders: Collection[str], gone: Sequence[str]) -> None:
     """Raises ToolError where a file became a folder, or a folder is gone that holds what programs
     do not see."""
-    if became := [path for path in gone if path in folders]:
-        raise ToolError(f"it makes a folder of the file {became[0]}")
+    for path in gone:
+        if path in folders:
+            raise ToolError(f"it makes a folder of the file {path}")
     for path in copy.folders - set(folders):
         names = copy.source.list_names(path)
         unseen = [name for name in names if f"{path}/{name}" not in (*copy.files, *copy.folders)]
@@ -248,11 +249,11 @@ def _describe_loss(path: str, old: bytes, new: bytes | None, *, blind: bool, rea
     if not old.strip():
         return ""
     lines = old.count(b"\n") + (not old.endswith(b"\n"))
-    many = (
-        f"its {lines} line{'' if lines == 1 else 's'}"
-        if decode_text(old) is not None
-        else f"its {len(old):,} bytes"
-    )
+    if decode_text(old) is None:
+        many = f"its {len(old):,} bytes"
+    else:
+        many = f"its {lines} line{'' if lines == 1 else 's'}"
+
     if new is None:
         return f"deletes {path} with {many}"
     if not new.strip():

@@ -25,16 +25,14 @@ _GONE_ERRORS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 def is_visible(path: str) -> bool:
     """Whether programs see this path of a workspace: neither what steers agents or programs, nor
     what is hidden, nor what programs make again by themselves."""
-    parts = path.split("/")
     if not path.isprintable():
         return False  # a name that is no text, or that could hide in one
-    hidden = any(part.startswith(".") for part in parts)
-    return not (
-        hidden
-        or is_steering_file(path)
-        or why_protected(parts)
-        or any(is_generated_folder(part) for part in parts)
-    )
+    parts = path.split("/")
+    if any(part.startswith(".") for part in parts):
+        return False
+    if is_steering_file(path) or why_protected(parts):
+        return False
+    return not any(map(is_generated_folder, parts))
 
 
 class NamedFile(msgspec.Struct, frozen=True):

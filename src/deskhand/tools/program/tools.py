@@ -52,6 +52,7 @@ MEMORY_BYTES = 1 << 30
 FILE_BYTES = 64 << 20
 MAX_PROCESSES = 64
 MAX_ANSWER_BYTES = 1 << 20
+MAX_COMPLAINT_BYTES = 2_000
 MAX_SAID_CHARS = 6_000
 MAX_CHANGES = 200
 
@@ -99,12 +100,12 @@ class _Program:
             except ToolError as error:
                 found = CopiedChanges((), {}, {})
                 rehearsed = Rehearsed(stopped=str(error))
-            told = {
-                path: each
-                for path, each in labels.items()
-                if path in read or path.rpartition("/")[0] in read
-            }
-            label = join_labels((LOCAL, *told.values()))
+        told = list[Label]()
+        for path, each in labels.items():
+            folder = path.rpartition("/")[0]
+            if path in read or folder in read:  # of a folder the names were read
+                told.append(each)
+        label = join_labels((LOCAL, *told))
         return _Tried(where, marks, label, found, rehearsed)
 
     async def _run_on_copy(self, given: RunArguments, copy: Copy, context: Context) -> _Ended:
@@ -127,14 +128,18 @@ class _Program:
             file_bytes=FILE_BYTES,
             processes=MAX_PROCESSES,
         )
-        said, complained = bytearray(), bytearray()
+        said = bytearray()
+        complained = bytearray()
 
         def on_output(piece: bytes, is_error: bool) -> None:
-            into, most = (complained, 2_000) if is_error else (said, MAX_ANSWER_BYTES)
-            into.extend(piece[: most - len(into)])
+            if is_error:
+                complained.extend(piece[: MAX_COMPLAINT_BYTES - len(complained)])
+            else:
+                said.extend(piece[: MAX_ANSWER_BYTES - len(said)])
 
         try:
-            ended = await (await context.reach.host.open_sandbox()).run(command, on_output)
+            sandbox = await context.reach.host.open_sandbox()
+            ended = await sandbox.run(command, on_output)
         except SandboxError as error:
             raise ToolError(f"programs run only in the sandbox: {error}") from error
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -170,17 +175,15 @@ class RehearseProgram(_Program):
         del described["properties"]["changes"]
         described["properties"]["program"]["description"] = (
             "Python; it has functions for files (read, lines, rows, write, append, replace, "
-            "save_rows, move, copy, "
-            "delete, run, say ...) and for reminders and memory (remind, every, remember, "
-            "recall, undo ...)"
+            "save_rows, move, copy, delete, run, say ...) and for reminders and memory (remind, "
+            "every, remember, recall, undo ...)"
         )
         described["properties"]["answers"]["description"] = (
             "the results of the calls that it needed, in turn"
         )
         description = (
-            "Try a short Python program on a copy of the workspace. You are told as JSON "
-            "what it says and what it "
-            "would change; nothing is changed."
+            "Try a short Python program on a copy of the workspace. You are told as JSON what it "
+            "says and what it would change; nothing is changed."
         )
         self.spec = Spec(REHEARSE_PROGRAM, description, described, timeout_s=3 * TIMEOUT_S)
 
@@ -201,9 +204,8 @@ class RunProgram(_Program):
             "as its rehearsal has told them: nothing else is done"
         )
         description = (
-            "Do what a rehearsed program has come to: all of its changes at once, as one "
-            "that can be undone. It is run "
-            "again, and where it comes out differently nothing is changed."
+            "Do what a rehearsed program has come to: all of its changes at once, as one that can "
+            "be undone. It is run again, and where it comes out differently nothing is changed."
         )
         self.spec = Spec(
             RUN_PROGRAM, description, described, "local_write", "never", timeout_s=3 * TIMEOUT_S
@@ -212,22 +214,23 @@ class RunProgram(_Program):
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, RunArguments, RUN_PROGRAM)
         tried = await self._try_program(given, context)
-        if why := tried.rehearsed.stopped or tried.rehearsed.failed:
+        rehearsed = tried.rehearsed
+        why = rehearsed.stopped or rehearsed.failed
+        if why:
             raise ToolError(f"{why.rstrip('.')}. Nothing was changed.")
-        if tried.rehearsed.needs is not None:
+        if rehearsed.needs is not None:
             raise ToolError(
                 "it waits for an answer, so nothing was changed: rehearse it with the answer"
             )
-        if tried.rehearsed.changes != given.changes:
+        if rehearsed.changes != given.changes:
             raise ToolError(
                 "it came out differently than it was rehearsed, so nothing was changed: "
                 "rehearse it again"
             )
+
         rows = await _apply_changes(tried, context) if given.changes else ()
-        return Done(
-            (Text(tried.rehearsed.said or "[no output]", join_labels((LOCAL, tried.label))),),
-            changes=rows,
-        )
+        label = join_labels((LOCAL, tried.label))
+        return Done((Text(rehearsed.said or "[no output]", label),), changes=rows)
 
 
 class _Tried(msgspec.Struct, frozen=True):
@@ -258,10 +261,8 @@ def _describe_failure(ended: Exit, complained: bytes) -> str:
         return f"it ran longer than {TIMEOUT_S:.0f} s"
     if ended.limit:
         return f"it went over its limit of {ended.limit}"
-    return (
-        complained.decode(errors="replace").strip().rpartition("\n")[2][:200]
-        or "it ended without a word"
-    )
+    last_line = complained.decode(errors="replace").strip().rpartition("\n")[2]
+    return last_line[:200] or "it ended without a word"
 
 
 def _find_labels(copy: Copy, marks: LabelMarks) -> dict[str, Label]:
@@ -307,15 +308,10 @@ def _write_changes(
         one = where.begin(doer, label)
         try:
             wanted = _target_states(where, found)
-            one.add(
-                [
-                    ChangedPath(path, _last_state(where, path), state)
-                    for path, state in wanted.items()
-                ]
-            )
-            shadow.move_to_blobs(
-                [digest for path in wanted if (digest := parse_digest(_last_state(where, path)))]
-            )
+            before = {path: _last_state(where, path) for path in wanted}
+            one.add([ChangedPath(path, before[path], state) for path, state in wanted.items()])
+            digests = map(parse_digest, before.values())
+            shadow.move_to_blobs([digest for digest in digests if digest])
             failed = where.apply_planned(one)
             one.touched.update(wanted)
         except BaseException:
@@ -329,12 +325,15 @@ def _write_changes(
 
 def _target_states(where: WatchedFolder, found: CopiedChanges) -> dict[str, str | None]:
     """What each path is to be. Raises ToolError where it is not as the program has found it."""
+    for change in found.changes:
+        for path in filter(None, (change.path, change.to)):
+            if parse_digest(_last_state(where, path)) != found.before.get(path, ""):
+                raise ToolError(
+                    f"{path} was changed by somebody else meanwhile, so nothing was changed: "
+                    "try again"
+                )
+
     wanted = dict[str, str | None]()
-    for path in [path for change in found.changes for path in (change.path, change.to) if path]:
-        if parse_digest(_last_state(where, path)) != found.before.get(path, ""):
-            raise ToolError(
-                f"{path} was changed by somebody else meanwhile, so nothing was changed: try again"
-            )
     for change in found.changes:
         if change.kind == "folder":
             wanted[change.path] = "d0755"
@@ -345,13 +344,11 @@ def _target_states(where: WatchedFolder, found: CopiedChanges) -> dict[str, str 
         if change.kind != "deleted":
             mode = (_last_state(where, change.path) or "f0644 ")[1:5]
             wanted[target] = where.shadow.add_bytes(found.content[target], mode)
-    for path in [path for path, state in wanted.items() if state is not None]:
-        around = [
-            each
-            for each in parent_folders(path)
-            if _last_state(where, each) is None and each not in wanted
-        ]
-        wanted.update(dict.fromkeys(around, "d0755"))
+    made = [path for path, state in wanted.items() if state is not None]
+    for path in made:
+        for folder in parent_folders(path):
+            if _last_state(where, folder) is None:
+                wanted.setdefault(folder, "d0755")
     return wanted
 
 
