@@ -61,12 +61,9 @@ class Assistant:
 
     def forget(self, text: str) -> None:
         """Forget a fact."""
-        lines = [
-            line
-            for line in self._need("recall", text=str(text)).splitlines()
-            if line.startswith("#")
-        ]
-        self._act("forget", which=choose_line(lines, text, "memory"))
+        found = self._need("recall", text=str(text)).splitlines()
+        memories = [line for line in found if line.startswith("#")]
+        self._act("forget", which=choose_line(memories, text, "memory"))
 
     def changes(self) -> list[str]:
         """What was changed lately: a line for each, the latest first."""
@@ -170,11 +167,11 @@ def choose_line(lines: Sequence[str], text: str, what: str) -> str:
 
 def _is_similar(word: str, line: str) -> bool:
     """Whether the word occurs, in its form or a little longer or shorter one."""
-    stem = word[: max(MIN_STEM_CHARS, len(word) - 2)]
     others = re.findall(r"\w+", line.lower())
-    return word in others or (
-        len(word) >= MIN_STEM_CHARS and any(other.startswith(stem) for other in others)
-    )
+    if len(word) < MIN_STEM_CHARS:
+        return word in others
+    stem = word[: max(MIN_STEM_CHARS, len(word) - 2)]
+    return any(other.startswith(stem) for other in others)
 
 
 MIN_STEM_CHARS = 4

@@ -42,18 +42,22 @@ from .values import (
 )
 
 MAX_SAID_CHARS = 8000
-MODULES = {
-    **{
-        module.__name__: module
-        for module in (collections, csv, datetime, io, json, math, os, re, statistics, textwrap)
-    },
-    **{
-        "Counter": collections.Counter,
-        "defaultdict": collections.defaultdict,
-        "date": date,
-        "timedelta": timedelta,
-    },
-    **{"Path": Path},
+MODULES: dict[str, object] = {
+    "collections": collections,
+    "csv": csv,
+    "datetime": datetime,
+    "io": io,
+    "json": json,
+    "math": math,
+    "os": os,
+    "re": re,
+    "statistics": statistics,
+    "textwrap": textwrap,
+    "Counter": collections.Counter,
+    "defaultdict": collections.defaultdict,
+    "date": date,
+    "timedelta": timedelta,
+    "Path": Path,
 }
 
 
@@ -97,21 +101,19 @@ def rename_shadows(program: str, names: Collection[str]) -> ast.Module:
     """The program with other names for variables that are called as our functions are: `rows =
     rows("a.csv")`. Raises SyntaxError."""
     tree = _parse_program(program)
-    stored = {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    stored |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    stored = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            stored.add(node.id)
+        elif isinstance(node, ast.arg):
+            stored.add(node.arg)
+
     _Quoted({*stored, *names}).visit(tree)
+
+    shadows = stored & set(names)
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Name)
-            and node.id in stored
-            and node.id in names
-            and id(node) not in called
-        ):
+        if isinstance(node, ast.Name) and node.id in shadows and id(node) not in called:
             node.id += "_"
         elif isinstance(node, ast.arg) and node.arg in names:
             node.arg += "_"
@@ -128,12 +130,10 @@ class _Quoted(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Called by the visitor."""
         name = node.value
-        if (
-            isinstance(name, ast.Name)
-            and name.id not in self._known
-            and Path(f"{name.id}.{node.attr}").is_file()
-        ):
-            return ast.copy_location(ast.Constant(f"{name.id}.{node.attr}"), node)
+        if isinstance(name, ast.Name) and name.id not in self._known:
+            path = f"{name.id}.{node.attr}"
+            if Path(path).is_file():
+                return ast.copy_location(ast.Constant(path), node)
         return self.generic_visit(node)
 
 
