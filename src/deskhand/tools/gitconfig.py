@@ -22,111 +22,28 @@ _BLANK = " \t\n\r"
 _HEADER = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?\]')
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
-HARMLESS_KEYS = (
-    *(
-        f"core.{key}"
-        for key in ("repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase")
-    ),
-    *(
-        f"core.{key}"
-        for key in (
-            "precomposeunicode",
-            "symlinks",
-            "autocrlf",
-            "eol",
-            "safecrlf",
-            "quotepath",
-            "abbrev",
-        )
-    ),
-    *(
-        f"core.{key}"
-        for key in ("compression", "bigfilethreshold", "trustctime", "checkstat", "whitespace")
-    ),
-    *(
-        f"core.{key}"
-        for key in (
-            "protecthfs",
-            "protectntfs",
-            "sparsecheckout",
-            "sparsecheckoutcone",
-            "untrackedcache",
-        )
-    ),
-    *("core.preloadindex", "core.commentchar", "core.worktree"),
-    *(
-        f"extensions.{key}"
-        for key in ("worktreeconfig", "objectformat", "partialclone", "refstorage", "noop")
-    ),
-    *(
-        f"remote.*.{key}"
-        for key in ("url", "fetch", "mirror", "prune", "prunetags", "tagopt", "promisor")
-    ),
-    *(
-        f"remote.*.{key}"
-        for key in ("partialclonefilter", "skipdefaultupdate", "skipfetchall", "followremotehead")
-    ),
-    *(
-        f"branch.*.{key}"
-        for key in ("remote", "merge", "rebase", "description", "vscode-merge-base")
-    ),
-    *(
-        f"submodule.*.{key}"
-        for key in ("url", "active", "branch", "ignore", "fetchrecursesubmodules", "update")
-    ),
-    *(
-        "submodule.active",
-        "user.name",
-        "user.email",
-        "init.defaultbranch",
-        "pull.rebase",
-        "pull.ff",
-        "push.default",
-    ),
-    *(
-        "push.autosetupremote",
-        "push.followtags",
-        "fetch.prune",
-        "fetch.prunetags",
-        "merge.ff",
-        "merge.conflictstyle",
-    ),
-    *(
-        "rebase.autosquash",
-        "rebase.autostash",
-        "rerere.enabled",
-        "rerere.autoupdate",
-        "log.date",
-        "gc.auto",
-    ),
-    *(
-        "gc.autodetach",
-        "gc.pruneexpire",
-        "gc.reflogexpire",
-        "gc.writecommitgraph",
-        "maintenance.auto",
-        "index.version",
-    ),
-    *(
-        "advice.*",
-        "color.*",
-        "color.*.*",
-        "column.*",
-        "status.*",
-        "diff.renames",
-        "diff.algorithm",
-        "diff.colormoved",
-    ),
-    *(
-        "diff.mnemonicprefix",
-        "diff.context",
-        "pack.window",
-        "pack.threads",
-        "pack.depth",
-        "feature.manyfiles",
-    ),
-    "lfs.repositoryformatversion",
-)
+_HARMLESS_TEXT = """
+core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase
+core.precomposeunicode core.symlinks core.autocrlf core.eol core.safecrlf core.quotepath
+core.abbrev core.compression core.bigfilethreshold core.trustctime core.checkstat core.whitespace
+core.protecthfs core.protectntfs core.sparsecheckout core.sparsecheckoutcone core.untrackedcache
+core.preloadindex core.commentchar core.worktree
+extensions.worktreeconfig extensions.objectformat extensions.partialclone extensions.refstorage
+extensions.noop
+remote.*.url remote.*.fetch remote.*.mirror remote.*.prune remote.*.prunetags remote.*.tagopt
+remote.*.promisor remote.*.partialclonefilter remote.*.skipdefaultupdate remote.*.skipfetchall
+remote.*.followremotehead
+branch.*.remote branch.*.merge branch.*.rebase branch.*.description branch.*.vscode-merge-base
+submodule.*.url submodule.*.active submodule.*.branch submodule.*.ignore
+submodule.*.fetchrecursesubmodules submodule.*.update submodule.active
+user.name user.email init.defaultbranch pull.rebase pull.ff push.default push.autosetupremote
+push.followtags fetch.prune fetch.prunetags merge.ff merge.conflictstyle rebase.autosquash
+rebase.autostash rerere.enabled rerere.autoupdate log.date gc.auto gc.autodetach gc.pruneexpire
+gc.reflogexpire gc.writecommitgraph maintenance.auto index.version advice.* color.* color.*.*
+column.* status.* diff.renames diff.algorithm diff.colormoved diff.mnemonicprefix diff.context
+pack.window pack.threads pack.depth feature.manyfiles lfs.repositoryformatversion
+"""
+HARMLESS_KEYS = tuple(_HARMLESS_TEXT.split())
 """What a command may set. Others are not known to be harmless."""
 ADD_ONLY_KEYS = ("remote.*.url", "branch.*.remote", "branch.*.merge", "submodule.*.url", "user.*")
 """Of these a command may set new ones. To aim what a person has set elsewhere is the person's to
@@ -146,6 +63,12 @@ class GitSetting(msgspec.Struct, frozen=True, gc=False):
     @property
     def key(self) -> str:
         middle = "" if self.subsection is None else f"{self.subsection}."
+        return f"{self.section}.{middle}{self.name}"
+
+    @property
+    def pattern(self) -> str:
+        """The key with `*` for the subsection, as the lists of keys here have it."""
+        middle = "" if self.subsection is None else "*."
         return f"{self.section}.{middle}{self.name}"
 
 
@@ -169,7 +92,8 @@ def parse_config(data: bytes) -> list[GitSetting]:
         elif char in "#;":
             at = text.index("\n", at)
         elif char == "[":
-            if (header := _HEADER.match(text, at)) is None:
+            header = _HEADER.match(text, at)
+            if header is None:
                 raise ToolError(f"git could not read its section at {at}")
             section, subsection = _split_header(header)
             at = header.end()
@@ -238,19 +162,22 @@ def _decode_escape(text: str, at: int) -> str:
 def render_config(entries: Sequence[GitSetting]) -> bytes:
     """The settings as a file that git reads as just these."""
     lines = list[str]()
-    last = ("", None)
+    last = ""
     for each in entries:
-        if (place := (each.section, each.subsection)) != last or not lines:
-            name = each.subsection
-            quoted = (
-                "" if name is None else ' "' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-            )
-            lines.append(f"[{each.section}{quoted}]")
-            last = place  # type: ignore[assignment]
-        lines.append(
-            f"\t{each.name}" + ("" if each.value is None else f" = {_quote_value(each.value)}")
-        )
+        header = _render_header(each)
+        if header != last:
+            lines.append(header)
+            last = header
+        value = "" if each.value is None else f" = {_quote_value(each.value)}"
+        lines.append(f"\t{each.name}{value}")
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
+def _render_header(entry: GitSetting) -> str:
+    if entry.subsection is None:
+        return f"[{entry.section}]"
+    quoted = entry.subsection.replace("\\", "\\\\").replace('"', '\\"')
+    return f'[{entry.section} "{quoted}"]'
 
 
 def _quote_value(value: str) -> str:
@@ -261,7 +188,9 @@ def _quote_value(value: str) -> str:
         .replace("\t", "\\t")
         .replace("\b", "\\b")
     )
-    return f'"{plain}"' if value != value.strip(_BLANK) or set(value) & set("#;\r") else plain
+    has_outer_blanks = value != value.strip(_BLANK)
+    has_special_chars = not set(value).isdisjoint("#;\r")
+    return f'"{plain}"' if has_outer_blanks or has_special_chars else plain
 
 
 def _matches_any(key: str, patterns: Sequence[str]) -> bool:
@@ -273,18 +202,16 @@ def is_allowed_setting(entry: GitSetting, before: Sequence[GitSetting], inside: 
     folder, relative to the workspace: what leads to a folder must stay in the workspace."""
     if entry in before:
         return True
-    key = entry.key
+    if not _matches_any(entry.pattern, HARMLESS_KEYS):
+        return False
+    if _matches_any(entry.pattern, ADD_ONLY_KEYS) and _has_key(before, entry.key):
+        return False
+
     value = entry.value or ""
-    folded = f"{entry.section}.{'*.' if entry.subsection is not None else ''}{entry.name}"
-    if not _matches_any(folded, HARMLESS_KEYS):
-        return False
-    if _matches_any(folded, ADD_ONLY_KEYS) and any(each.key == key for each in before):
-        return False
-    match folded:
+    match entry.pattern:
         case "remote.*.mirror":
-            return not any(
-                (each.section, each.subsection) == ("remote", entry.subsection) for each in before
-            )
+            remotes = [each.subsection for each in before if each.section == "remote"]
+            return entry.subsection not in remotes
         case "core.worktree":
             return is_inside_workspace(f"{inside}/{value}" if not value.startswith("/") else value)
         case "submodule.*.update":
@@ -315,15 +242,21 @@ def clean_config(before: bytes | None, after: bytes, inside: str) -> tuple[bytes
     lost = [each for each in old if each not in new and not _may_remove(each, new)]
     if not bad and not lost:
         return after, []
+
     keys = list(dict.fromkeys(each.key for each in (*bad, *lost)))
-    kept = [each for each in new if each not in bad and each.key not in keys]
-    return render_config([*kept, *(each for each in old if each.key in keys)]), keys
+    kept = [each for each in new if each.key not in keys]
+    restored = [each for each in old if each.key in keys]
+    return render_config([*kept, *restored]), keys
 
 
 def _may_remove(entry: GitSetting, new: Sequence[GitSetting]) -> bool:
     """Whether a command may take this setting away. What is aimed may go whole, as by `git remote
     remove`."""
-    folded = f"{entry.section}.{'*.' if entry.subsection is not None else ''}{entry.name}"
-    return _matches_any(folded, HARMLESS_KEYS) and not (
-        _matches_any(folded, ADD_ONLY_KEYS) and any(each.key == entry.key for each in new)
-    )
+    if not _matches_any(entry.pattern, HARMLESS_KEYS):
+        return False
+    is_aimed_elsewhere = _matches_any(entry.pattern, ADD_ONLY_KEYS) and _has_key(new, entry.key)
+    return not is_aimed_elsewhere
+
+
+def _has_key(entries: Sequence[GitSetting], key: str) -> bool:
+    return any(each.key == key for each in entries)

@@ -84,18 +84,11 @@ class Guard:
             return
         if folded[-1] == ".git":
             if change.after is not None and not self._is_safe_gitfile(path, change.after):
-                yield PutBack(
-                    path,
-                    None,
-                    f"{path} would redirect git, so it was restored; ask the person to change it",
-                )
+                yield _put_back_redirect(path)
             return
-        protected = bool(why_protected(parts)) and not (
-            parts[-1] in _COMMAND_WRITABLE and why_protected(parts[:-1]) == ""
-        )
-        if not protected and not any(
-            path == each or path.startswith(f"{each}/") for each in steered
-        ):
+
+        is_steered = any(path == each or path.startswith(f"{each}/") for each in steered)
+        if not is_steered and not _is_protected_from_commands(parts):
             return
         above = posixpath.dirname(path)
         if change.after is None and above and above not in self._seen:
@@ -141,19 +134,17 @@ class Guard:
         that we watch."""
         if not where or "\n" in where or "\0" in where:
             return False
-        whole = (
-            posixpath.relpath(where, self._real)
-            if where.startswith("/")
-            else f"{folder}/{where}"
-            if folder
-            else where
-        )
+
+        if where.startswith("/"):
+            whole = posixpath.relpath(where, self._real)
+        else:
+            whole = f"{folder}/{where}" if folder else where
+        if not is_inside_workspace(whole):
+            return False
+
         parts = posixpath.normpath(whole).split("/")
-        return (
-            is_inside_workspace(whole)
-            and not GENERATED_FOLDERS & {*parts}
-            and (not git or ".git" in parts)
-        )
+        is_watched = GENERATED_FOLDERS.isdisjoint(parts)
+        return is_watched and (not git or ".git" in parts)
 
     def _find_git_folders(self) -> list[str]:
         """The folders of git in which something that it obeys may have changed."""
@@ -171,11 +162,11 @@ class Guard:
         a worktree."""
         if posixpath.basename(folder) == ".git":
             return True
-        seen = self._seen
-        return f"{folder}/HEAD" in seen and (
-            all(f"{folder}/{name}" in seen for name in _GIT_FOLDER_NAMES)
-            or f"{folder}/commondir" in seen
-        )
+        if f"{folder}/HEAD" not in self._seen:
+            return False
+        if f"{folder}/commondir" in self._seen:
+            return True
+        return all(f"{folder}/{name}" in self._seen for name in _GIT_FOLDER_NAMES)
 
     def _was_git_folder(self, folder: str) -> bool:
         """Whether it was so before: then only what has changed is judged."""
@@ -188,14 +179,17 @@ class Guard:
         """What git obeys in one of its folders."""
         fresh = not self._was_git_folder(folder)
         for path in self._seen if fresh else self._changed:
-            if not path.startswith(f"{folder}/") or (after := self._seen.get(path)) is None:
+            after = self._seen.get(path)
+            if not path.startswith(f"{folder}/") or after is None:
                 continue  # what is gone steers nobody
+
             inner = path[len(folder) + 1 :]
-            known = self._changed.get(path)
-            before = known.before if known is not None else None if fresh else after.state
             if inner in _CONFIG_NAMES:
+                unchanged = None if fresh else after.state
+                known = self._changed.get(path)
+                before = known.before if known is not None else unchanged
                 yield from self._check_config(path, folder, before, after.state)
-            elif inner.split("/")[0] == "hooks" and "/" in inner:
+            elif inner.startswith("hooks/"):
                 if not inner.endswith(".sample") and after.state[0] != "d":
                     yield _make_put_back(path)
             elif inner == "hooks" and after.state[0] not in "dh":
@@ -204,17 +198,10 @@ class Guard:
                 yield from self._check_pointer(path, folder, inner, after.state)
 
     def _check_pointer(self, path: str, folder: str, inner: str, state: str) -> Iterator[PutBack]:
-        lines = (
-            self._read_text(parse_digest(state)).strip("\n").split("\n")
-            if state[0] == "f"
-            else [""]
-        )
+        text = self._read_text(parse_digest(state)) if state[0] == "f" else ""
+        lines = text.strip("\n").split("\n")
         if not all(self._leads_inside(folder, line, git=inner == "commondir") for line in lines):
-            yield PutBack(
-                path,
-                None,
-                f"{path} would redirect git, so it was restored; ask the person to change it",
-            )
+            yield _put_back_redirect(path)
 
     def _check_config(
         self, path: str, folder: str, before: str | None, after: str
@@ -222,52 +209,48 @@ class Guard:
         if after[0] != "f":
             yield _make_put_back(path)
             return
-        old = self._read_bytes(parse_digest(before)) if parse_digest(before) else None
+
+        old_digest = parse_digest(before)
+        old = self._read_bytes(old_digest) if old_digest else None
         try:
             content, keys = clean_config(old, self._read_bytes(parse_digest(after)), folder)
         except (ToolError, OSError):
             yield _make_put_back(path)
             return
-        if keys:
-            names = ", ".join(key if key.isprintable() else ascii(key) for key in keys[:MAX_LISTED])
-            more = f" and {len(keys) - MAX_LISTED} more" if len(keys) > MAX_LISTED else ""
-            yield PutBack(
-                path,
-                content,
-                f"in {path}, {names}{more} was restored, because git also uses it outside the "
-                "sandbox; ask the person to set it",
-            )
+        if not keys:
+            return
+
+        shown = [key if key.isprintable() else ascii(key) for key in keys[:MAX_LISTED]]
+        names = ", ".join(shown)
+        if len(keys) > MAX_LISTED:
+            names += f" and {len(keys) - MAX_LISTED} more"
+        why = "because git also uses it outside the sandbox; ask the person to set it"
+        yield PutBack(path, content, f"in {path}, {names} was restored, {why}")
 
     def _find_steered_files(self) -> list[str]:
         """Files of the workspace that a person's configuration of git names, so that git obeys
         them."""
         found = list[str]()
         for path, each in self._seen.items():
-            if posixpath.basename(path) not in _CONFIG_NAMES or not self._is_git_folder(
-                posixpath.dirname(path)
-            ):
+            folder, name = posixpath.split(path)
+            if name not in _CONFIG_NAMES or not self._is_git_folder(folder):
                 continue
             known = self._changed.get(path)
             digest = parse_digest(known.before if known is not None else each.state)
+            if not digest:
+                continue
             with suppress(ToolError, OSError):
-                for entry in parse_config(self._read_bytes(digest)) if digest else ():
-                    folded = (
-                        f"{entry.section}.{'*.' if entry.subsection is not None else ''}"
-                        f"{entry.name}"
-                    )
-                    if folded in STEERING_KEYS and entry.value:
-                        found += self._resolve_steered_path(
-                            posixpath.dirname(path), folded, entry.value
-                        )
+                for entry in parse_config(self._read_bytes(digest)):
+                    if entry.pattern in STEERING_KEYS and entry.value:
+                        found += self._resolve_steered_path(folder, entry.pattern, entry.value)
         return found
 
     def _resolve_steered_path(self, folder: str, name: str, value: str) -> Iterator[str]:
         base = posixpath.dirname(folder) if name == "core.hookspath" else folder
-        whole = (
-            posixpath.relpath(value, self._real)
-            if value.startswith("/")
-            else posixpath.join(base, value)
-        )
+        if value.startswith("/"):
+            whole = posixpath.relpath(value, self._real)
+        else:
+            whole = posixpath.join(base, value)
         if is_inside_workspace(whole):
             yield posixpath.normpath(whole)
 
@@ -278,14 +261,23 @@ class Guard:
 
     def _read_bytes(self, digest: str) -> bytes:
         with self._shadow.open(digest) as file:
-            data = file.read(MAX_CONFIG_BYTES + 1)
-        return data
+            return file.read(MAX_CONFIG_BYTES + 1)
+
+
+def _is_protected_from_commands(parts: Sequence[str]) -> bool:
+    if parts[-1] in _COMMAND_WRITABLE and not why_protected(parts[:-1]):
+        return False
+    return bool(why_protected(parts))
 
 
 def _make_put_back(path: str) -> PutBack:
-    return PutBack(
-        path, None, f"{path} is protected, so it was restored; ask the person to change it"
-    )
+    said = f"{path} is protected, so it was restored; ask the person to change it"
+    return PutBack(path, None, said)
+
+
+def _put_back_redirect(path: str) -> PutBack:
+    said = f"{path} would redirect git, so it was restored; ask the person to change it"
+    return PutBack(path, None, said)
 
 
 def restore_protected(
@@ -308,28 +300,28 @@ def restore_protected(
         known[each.path] = change
     failed = tree.apply_states(root, wanted, shadow.open)
     shadow.scan_paths(root, list(wanted))
-    now = {path: seen.state for path in known if (seen := shadow.entries.get(path)) is not None}
-    left = [ChangedPath(path, each.before, now.get(path)) for path, each in known.items()]
-    return [each for each in left if each.before != each.after], _describe_restored(refused, failed)
+
+    left = list[ChangedPath]()
+    for path, change in known.items():
+        seen = shadow.entries.get(path)
+        now = seen.state if seen is not None else None
+        if now != change.before:
+            left.append(ChangedPath(path, change.before, now))
+    return left, _describe_restored(refused, failed)
 
 
 def _describe_restored(refused: Sequence[PutBack], failed: Mapping[str, str]) -> list[str]:
     """What is said of each that has something to say; of a folder only where nothing in it is
     told."""
-    saying = [each for each in refused if each.said]
-    told = [
-        each
-        for each in saying
-        if not any(other.path.startswith(f"{each.path}/") for other in saying)
-    ]
-    said = [
-        f"{each.path} is protected, but could not be restored: {failed[each.path]}"
-        if each.path in failed
-        else each.said
-        for each in told[:MAX_LISTED]
-    ]
-    return said + (
-        [f"{len(told) - MAX_LISTED} more protected files were restored"]
-        if len(told) > MAX_LISTED
-        else []
-    )
+    saying = {each.path: each.said for each in refused if each.said}
+    told = [path for path in saying if not any(other.startswith(f"{path}/") for other in saying)]
+
+    said = list[str]()
+    for path in told[:MAX_LISTED]:
+        if path in failed:
+            said.append(f"{path} is protected, but could not be restored: {failed[path]}")
+        else:
+            said.append(saying[path])
+    if len(told) > MAX_LISTED:
+        said.append(f"{len(told) - MAX_LISTED} more protected files were restored")
+    return said
