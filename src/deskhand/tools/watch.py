@@ -3,7 +3,7 @@ what was put back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Self
 
@@ -15,7 +15,6 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join_labels
 from .base import Context, ToolScope
-from .file_snapshots import FileSnapshot
 from .journal import allowed_folder_key, find_entry_number
 from .label_marks import (
     LabelMarks,
@@ -34,6 +33,7 @@ from .watched_folder import (
     WatchedFolder,
     find_watched_folder,
     list_owned_folders,
+    list_writable_beside,
     make_by,
     mark_effect,
     mark_effect_by,
@@ -73,7 +73,8 @@ async def change_file_as(
 
     def run_change() -> tuple[str, WatchedFolder, FolderLook, RunningEffect]:
         where, place = find_watched_folder(reach, path)
-        if why := shut.get(where.real):
+        why = shut.get(where.real)
+        if why:
             raise ToolError(f"{path!r} was not written, because its folder is {why}")
         real, looked, one = where.change_file(doer, place, act, whose)
         return real, where, looked, one
@@ -89,8 +90,9 @@ async def change_file_as(
         with anyio.CancelScope(shield=True):
             marks = await load_scope_marks(reach, doer.key)
             noted = (doer.session, doer.at)
-            marked = marks.update_mark(real, label if marks.is_private_file(real) else whose, noted)
-            if rows := (*marked, *mark_effect_by(doer, told)):
+            own = label if marks.is_private_file(real) else whose
+            rows = (*marks.update_mark(real, own, noted), *mark_effect_by(doer, told))
+            if rows:
                 await reach.shadow.commit((*looked.rows, *rows))
     where.release(one)
     if len(where.shadow.running) > MAX_REMEMBERED:
@@ -159,17 +161,17 @@ class FileWatch:
     async def start(cls, context: Context, what: str, tool: str = "shell") -> FileWatch:
         """Look before the command. Raises ToolError."""
         where, _ = find_watched_folder(context.reach)
-        owned = (
-            list_owned_folders(context.reach, list_writable(context)) if context.reach.owned else []
-        )
+        owned = list[WatchedFolder]()
+        if context.reach.owned:
+            owned = list_owned_folders(context.reach, list_writable(context))
         for each in (where, *owned):
             await commit_owed(context.reach, each, context.clock.now())
-        marks, doer = await load_marks(context), make_by(context, tool, what)
+        marks = await load_marks(context)
+        doer = make_by(context, tool, what)
 
         def begin() -> tuple[AccessTimes, list[WatchedCommand]]:
-            return AccessTimes.start_sync(marks, context, where.notify_read), _begin_all(
-                (where, *owned), doer, context.label
-            )
+            reads = AccessTimes.start_sync(marks, context, where.notify_read)
+            return reads, _begin_all((where, *owned), doer, context.label)
 
         try:
             if not owned and not marks.stored and where.is_unchanged():
@@ -181,16 +183,17 @@ class FileWatch:
             raise ToolError(
                 f"nothing was run, because the files could not be saved for undo: {error.strerror}"
             ) from error
-        for one in [found.one for found in begun]:
-            one.current_label = reads.current_label
-            one.arm_file = reads.arm_file
-            one.note_reads = reads.note_reads
+        for found in begun:
+            found.one.current_label = reads.current_label
+            found.one.arm_file = reads.arm_file
+            found.one.note_reads = reads.note_reads
         return cls(context, begun[0], begun[1:], reads)
 
     async def checkpoint(self) -> FolderLook:
         """Look while it runs, and mark what it has done: its rows may be committed now, and again
         later."""
-        return await self._merge_looks(await anyio.to_thread.run_sync(self._collect_changes, None))
+        looked = await anyio.to_thread.run_sync(self._collect_changes, None)
+        return await self._merge_looks(looked)
 
     @property
     def _folders(self) -> tuple[WatchedCommand, ...]:
@@ -209,24 +212,26 @@ class FileWatch:
 
     async def _update_reads(self) -> None:
         """See what it has read."""
-        found = await anyio.to_thread.run_sync(self._pending_labels) if self._has_concurrent else []
-        await self._reads.update_reads(
-            await load_scope_marks(self._context.reach, self._context.key), found
-        )
+        found = list[PendingLabel]()
+        if self._has_concurrent:
+            found = await anyio.to_thread.run_sync(self._pending_labels)
+        marks = await load_scope_marks(self._context.reach, self._context.key)
+        await self._reads.update_reads(marks, found)
 
     def _pending_labels(self) -> list[PendingLabel]:
         """Whose words it may have read that nobody has marked. It blocks."""
-        return [
-            word for each in self._folders for word in each.where.other_pending_labels(each.one)
-        ]
+        found = list[PendingLabel]()
+        for each in self._folders:
+            found += each.where.other_pending_labels(each.one)
+        return found
 
     @property
     def _has_concurrent(self) -> bool:
         """Whether anything else ran while it did."""
-        return any(
-            len(each.where.shadow.running) > 1 or each.one.concurrent_labels
-            for each in self._folders
-        )
+        for each in self._folders:
+            if len(each.where.shadow.running) > 1 or each.one.concurrent_labels:
+                return True
+        return False
 
     def set_network_label(self, label: Label) -> None:
         """The command has heard from elsewhere, by the network."""
@@ -237,8 +242,11 @@ class FileWatch:
         await self._update_reads()
         label = self._reads.label()
         shadow = self._context.reach.shadow
-        changed = tuple(path for each in looked for path in each.changed)
-        rows = [row for each in looked for row in each.rows]
+        changed = list[str]()
+        rows = list[Change]()
+        for each in looked:
+            changed += each.changed
+            rows += each.rows
         marks = (
             *self._reads.mark_changed(changed, self._context),
             *mark_effect(self._context, label),
@@ -246,24 +254,21 @@ class FileWatch:
         if marks and shadow is not None:
             await shadow.commit((*rows, *marks))
         review = list[Change]()
-        for each, found in zip(self._owned, looked[1:], strict=True):
-            review += _review_rows(
-                each.where, each.one.by, found, join_labels((self._context.label, label))
-            )
+        reviewed_label = join_labels((self._context.label, label))
+        for owned, found in zip(self._owned, looked[1:], strict=True):
+            review += _review_rows(owned.where, owned.one.by, found, reviewed_label)
         _note_unreported(self._context.reach, self._here.one.by, review)
-        return FolderLook(changed, (*rows, *review), "".join(each.said for each in looked), label)
+
+        said = "".join(each.said for each in looked)
+        return FolderLook(tuple(changed), (*rows, *review), said, label)
 
     async def finish(self) -> FolderLook:
         """Look after it, when nothing that it started is left, and mark what it has done."""
         now = self._context.clock.now()
         here = self._here
         with anyio.CancelScope(shield=True):
-            if (
-                not self._owned
-                and not here.one.items
-                and not here.one.touched
-                and here.where.is_unchanged()
-            ):
+            has_done = self._owned or here.one.items or here.one.touched
+            if not has_done and here.where.is_unchanged():
                 here.where.mark_ended(here.one, now)
                 looked = [FolderLook()]
             else:
@@ -292,9 +297,8 @@ def _begin_all(grounds: Sequence[WatchedFolder], doer: By, label: Label) -> list
     try:
         for where in grounds:
             key = allowed_folder_key(doer.key, where.real) if where.owned else doer.key
-            begun.append(
-                WatchedCommand(where, where.begin(msgspec.structs.replace(doer, key=key), label))
-            )
+            one = where.begin(msgspec.structs.replace(doer, key=key), label)
+            begun.append(WatchedCommand(where, one))
     except OSError:
         for each in begun:
             each.where.release(each.one, doer.at)
@@ -306,32 +310,46 @@ async def commit_owed(reach: ToolScope, where: WatchedFolder, now: float | None 
     """Commit what is owed: of commands that were killed with their process, and of calls whose
     result was lost by `now`."""
     shadow = where.shadow
+    is_first = not shadow.is_recovered
     found = list[RunningEffect]()
-    if first := not shadow.is_recovered:
+    if is_first:
         found += await anyio.to_thread.run_sync(where.recover_killed)
-    found += where.list_owed(now) if now is not None else ()
-    marks = (
-        LabelMarks(where.real, {})
-        if not found or where.owned
-        else await load_scope_marks(reach, others=False)
-    )
+    if now is not None:
+        found += where.list_owed(now)
+
+    marks = LabelMarks(where.real, {})
+    if found and not where.owned:
+        marks = await load_scope_marks(reach, others=False)
     for one in found:
-        known = await find_entry_number(reach.reader, one.by.key)
-        unmarked = not where.owned and not one.marked and one.by.undoes is None
-        if unmarked and (
-            rows := await anyio.to_thread.run_sync(_interrupted_mark_rows, one, reach, marks)
-        ):
-            await shadow.commit(rows)
-        if known is None and (rows := where.effect_rows(one)):
-            await shadow.commit(rows)
-        lost = where.owned and (one.is_interrupted or known is None)
-        if lost and (rows := await anyio.to_thread.run_sync(_lost_review_rows, where, one)):
-            reach.untold.add(one.by.session)
-            await shadow.commit(rows)
-        where.mark_committed(one)
-    if first:
+        await _commit_owed_effect(reach, where, one, marks)
+
+    if is_first:
         await anyio.to_thread.run_sync(shadow.notes.delete_leftover)
         shadow.is_recovered = True
+
+
+async def _commit_owed_effect(
+    reach: ToolScope, where: WatchedFolder, one: RunningEffect, marks: LabelMarks
+) -> None:
+    """Commit its marks, its rows and what is to be reviewed of it, as far as they are owed."""
+    known = await find_entry_number(reach.reader, one.by.key)
+    if not where.owned and not one.marked and one.by.undoes is None:
+        mark_rows = await anyio.to_thread.run_sync(_interrupted_mark_rows, one, reach, marks)
+        if mark_rows:
+            await where.shadow.commit(mark_rows)
+
+    if known is None:
+        effect_rows = where.effect_rows(one)
+        if effect_rows:
+            await where.shadow.commit(effect_rows)
+
+    if where.owned and (one.is_interrupted or known is None):
+        review_rows = await anyio.to_thread.run_sync(_lost_review_rows, where, one)
+        if review_rows:
+            reach.untold.add(one.by.session)
+            await where.shadow.commit(review_rows)
+
+    where.mark_committed(one)
 
 
 def _lost_review_rows(where: WatchedFolder, one: RunningEffect) -> tuple[Change, ...]:
@@ -354,36 +372,26 @@ def _interrupted_mark_rows(
         label = join_labels((label, accessed_label(marks, root)))
     if not needs_mark(label):
         return ()
-    folders = (
-        root,
-        *(
-            mount.path
-            for mount in reach.mounts
-            if mount.write and not mount.path.startswith(f"{root}/")
-        ),
-    )
     until_ns = one.over_ns if one.over_ns is not None else 1 << 63
-    paths = {
-        path
-        for folder in folders
-        for path, at in iter_changed_since(folder, one.begun_ns)
-        if at <= until_ns
-    }
-    paths -= {
-        f"{root}/{path}" for path, seen in _iter_kept(reach)
-    }  # it is as it was, or one of the next
+    paths = set[str]()
+    for folder in (root, *list_writable_beside(reach, root)):
+        for path, changed_ns in iter_changed_since(folder, one.begun_ns):
+            if changed_ns <= until_ns:
+                paths.add(path)
+    paths -= {f"{root}/{path}" for path in _list_kept(reach)}  # it is as it was, or one of the next
     paths |= {f"{root}/{path}" for path in one.touched}
+
+    rows = list(mark_effect_by(one.by, label))
     noted = (one.by.session, one.by.at)
-    rows = (
-        (path, join_labels((label, marks.stored.get(encode_path(path), LOCAL))))
-        for path in sorted(paths)
-    )
-    marked = (change for path, joined in rows for change in marks.set_mark(path, joined, noted))
-    return (*mark_effect_by(one.by, label), *marked)
+    for path in sorted(paths):
+        stored = marks.stored.get(encode_path(path), LOCAL)
+        rows += marks.set_mark(path, join_labels((label, stored)), noted)
+    return tuple(rows)
 
 
-def _iter_kept(reach: ToolScope) -> Iterator[tuple[str, FileSnapshot]]:
+def _list_kept(reach: ToolScope) -> list[str]:
     """The files of which the bytes are known, so that looking has told whether they were
     changed."""
-    seen = reach.shadow.entries if reach.shadow is not None else {}
-    return ((path, each) for path, each in list(seen.items()) if parse_digest(each.state))
+    if reach.shadow is None:
+        return []
+    return [path for path, seen in list(reach.shadow.entries.items()) if parse_digest(seen.state)]

@@ -68,13 +68,11 @@ class WatchedFolder:
         *,
         owned: bool = False,
     ) -> None:
-        self.shadow, self.root, self.real, self.extra_folders, self.owned = (
-            shadow,
-            root,
-            real,
-            tuple(beside),
-            owned,
-        )
+        self.shadow = shadow
+        self.root = root
+        self.real = real
+        self.extra_folders = tuple(beside)
+        self.owned = owned
 
     @property
     def _running(self) -> list[RunningEffect]:
@@ -95,9 +93,8 @@ class WatchedFolder:
 
     def register(self, by: By, label: Label = LOCAL, *, whole: bool = False) -> RunningEffect:
         """Note that it begins."""
-        one = RunningEffect(
-            by, label, time.time_ns() - CLOCK_TICK_NS, whole=whole or self.shadow.whole
-        )
+        begun_ns = time.time_ns() - CLOCK_TICK_NS
+        one = RunningEffect(by, label, begun_ns, whole=whole or self.shadow.whole)
         self._running.append(one)
         self._write_notes()
         return one
@@ -112,16 +109,11 @@ class WatchedFolder:
     def other_pending_labels(self, one: RunningEffect) -> list[PendingLabel]:
         """Whose words what runs may have read that nobody has marked: of what runs beside it. It
         blocks."""
-        found = [
-            word
-            for word in list_pending_labels(self.shadow, self.real, one.by.key)
-            if needs_mark(word.label)
-        ]
-        known = [
-            PendingLabel(since_ns, None, label, armed=self.shadow.armed)
-            for label, since_ns in list(one.concurrent_labels.items())
-        ]
-        return [*found, *known]
+        words = list_pending_labels(self.shadow, self.real, one.by.key)
+        found = [word for word in words if needs_mark(word.label)]
+        for label, since_ns in list(one.concurrent_labels.items()):
+            found.append(PendingLabel(since_ns, None, label, armed=self.shadow.armed))
+        return found
 
     def _write_notes(self) -> None:
         """Note what runs and how far it has come, for the next process if this one is killed."""
@@ -145,21 +137,21 @@ class WatchedFolder:
             each.touched.update(change.path for change in kept)
         whose = by or alive[0]
         whose.add(kept)
-        self.shadow.move_to_blobs(
-            [digest for each in kept if (digest := parse_digest(each.before))]
-        )
+        self._keep_before(kept)
         self._write_notes()
         return said
+
+    def _keep_before(self, changes: Sequence[ChangedPath]) -> None:
+        """Make blobs of what these files held before."""
+        digests = [parse_digest(each.before) for each in changes]
+        self.shadow.move_to_blobs([digest for digest in digests if digest])
 
     def _keep_aside(self, changes: Sequence[ChangedPath], kept: Sequence[ChangedPath]) -> list[str]:
         """Keep what was put back, as a file: it may be what the owner saved just then. Returns what
         to say of that."""
         now = {each.path: each.after for each in kept}
-        gone = [
-            each
-            for each in changes
-            if now.get(each.path, each.before) != each.after and parse_digest(each.after)
-        ]
+        put_back = [each for each in changes if now.get(each.path, each.before) != each.after]
+        gone = [each for each in put_back if parse_digest(each.after)]
         for each in gone:
             with suppress(OSError):
                 self.shadow.set_aside(each.path, parse_digest(each.after))
@@ -185,25 +177,24 @@ class WatchedFolder:
         """Read again at the end what was changed while it ran: what is written through a mapping
         may not tell by its times."""
         for path in one.touched:
-            if (seen := self.shadow.entries.get(path)) is not None:
+            seen = self.shadow.entries.get(path)
+            if seen is not None:
                 seen.settled = False
 
     def mark_ended(self, one: RunningEffect, now: float) -> None:
         """It does nothing any more. What others that run may have read of it, they have."""
         one.over_ns = time.time_ns() + CLOCK_TICK_NS
         one.over_at = now
+        since_ns = one.over_ns - 2 * CLOCK_TICK_NS
         for word in one.pending_labels():
+            if one.marked or not needs_mark(word.label):
+                continue
             word = msgspec.structs.replace(word, armed=self.shadow.armed)
-            if (
-                needs_mark(word.label)
-                and not one.marked
-                and word.covers_any_in((self.real, *self.extra_folders))
-            ):
-                for each in self._running:
-                    if each is not one and each.over_at is None:
-                        each.concurrent_labels.setdefault(
-                            word.label, one.over_ns - 2 * CLOCK_TICK_NS
-                        )
+            if not word.covers_any_in((self.real, *self.extra_folders)):
+                continue
+            for each in self._running:
+                if each is not one and each.over_at is None:
+                    each.concurrent_labels.setdefault(word.label, since_ns)
         self._write_notes()
 
     def release(self, one: RunningEffect, now: float = 0.0) -> None:
@@ -220,8 +211,8 @@ class WatchedFolder:
     ) -> tuple[T, FolderLook, RunningEffect]:
         """Do something to one file, on the word of this label, and tell what it came to. It is to
         `leave` when the file is marked."""
-        above = place.split("/")
-        paths = ["/".join(above[: n + 1]) for n in range(len(above))]
+        parts = place.split("/")
+        paths = ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
         with self.shadow.lock:
             self._attribute_changes(self.shadow.scan_paths(self.root, paths), guard=True)
             one = self.register(by, label)
@@ -239,9 +230,7 @@ class WatchedFolder:
                     if each.over_at is None:
                         each.touched.update(change.path for change in changes)
                 one.add(changes)
-                self.shadow.move_to_blobs(
-                    [digest for each in changes if (digest := parse_digest(each.before))]
-                )
+                self._keep_before(changes)
                 self.shadow.save()
                 one.over_ns = time.time_ns() + CLOCK_TICK_NS
                 one.over_at = by.at
@@ -253,10 +242,7 @@ class WatchedFolder:
             os.fsencode(f"{self.real}/{path}").decode(errors="backslashreplace")
             for path in sorted(one.touched)
         )
-        lost = [
-            each for each in one.net_changes if each.before is not None and each.before[0] in "uoh"
-        ]
-        words = [*said, *self._describe_not_undoable(lost)]
+        words = [*said, *self._describe_not_undoable(one.net_changes)]
         review = self.list_for_review(one) if self.owned else ()
         return FolderLook(
             tuple(paths),
@@ -270,37 +256,38 @@ class WatchedFolder:
         it is told that something in them was changed."""
         found = dict(one.items)
         for path in self.shadow.skipped_folders if one.whole else ():
-            if newest := newest_change_ns(f"{self.real}/{path}", one.begun_ns):
+            newest_ns = newest_change_ns(f"{self.real}/{path}", one.begun_ns)
+            if newest_ns:
                 seen = self.shadow.entries.get(path)
-                known = one.items.get(path)
                 state = seen.state if seen is not None else "h"
-                found[path] = ChangedPath(
-                    path, known.before if known is not None else state, f"{state} {newest}"
-                )
-        fresh = [
-            each
-            for each in found.values()
-            if one.noted_for_review.get(each.path, each.before) != each.after
-        ]
-        one.noted_for_review.update((each.path, each.after) for each in fresh)
+                known = one.items.get(path)
+                before = known.before if known is not None else state
+                found[path] = ChangedPath(path, before, f"{state} {newest_ns}")
+
+        noted = one.noted_for_review
+        fresh = [each for each in found.values() if noted.get(each.path, each.before) != each.after]
+        noted.update((each.path, each.after) for each in fresh)
         return tuple(sorted(fresh, key=lambda each: each.path))
 
-    def _describe_not_undoable(self, lost: Sequence[ChangedPath]) -> list[str]:
+    def _describe_not_undoable(self, changes: Sequence[ChangedPath]) -> list[str]:
         """What of it cannot be undone."""
-        large = [each for each in lost if (each.before or "")[0] == "u"]
-        folders = [
-            each.path for each in lost if (each.before or "")[0] == "h" and each.after is None
-        ]
+        sizes = list[int]()
+        folders = list[str]()
+        for each in changes:
+            before = each.before or ""
+            if before.startswith("u"):
+                sizes.append(int(before.split()[1]))
+            elif before.startswith("h") and each.after is None:
+                folders.append(each.path)
+
         said = []
-        if large:
+        if sizes:
             limit = self.shadow.limits.file_mb
-            over = sum(int((each.before or "").split()[1]) > limit << 20 for each in large)
-            why = (
-                f"over {limit} MB"
-                if over == len(large)
-                else "in a workspace that is too large to be saved"
-            )
-            said.append(f"not undoable: {len(large)} file{'s' if len(large) > 1 else ''} {why}")
+            files = f"{len(sizes)} file{'s' if len(sizes) > 1 else ''}"
+            why = "in a workspace that is too large to be saved"
+            if all(size > limit << 20 for size in sizes):
+                why = f"over {limit} MB"
+            said.append(f"not undoable: {files} {why}")
         if folders:
             said.append(
                 f"not undoable: {', '.join(sorted(folders)[:3])}, which is not saved because "
@@ -332,26 +319,21 @@ class WatchedFolder:
         """Do what an undo has noted that it wants, and note what came of it. Returns what failed,
         and why."""
         self._write_notes()
-        failed = tree.apply_states(
-            self.root, {path: each.after for path, each in one.items.items()}, self.shadow.open
-        )
+        wanted = {path: each.after for path, each in one.items.items()}
+        failed = tree.apply_states(self.root, wanted, self.shadow.open)
         self.shadow.scan_paths(self.root, list(one.items))
         for path, each in one.items.items():
             seen = self.shadow.entries.get(path)
-            one.items[path] = ChangedPath(
-                path, each.before, seen.state if seen is not None else None
-            )
+            now = seen.state if seen is not None else None
+            one.items[path] = ChangedPath(path, each.before, now)
         self.shadow.save()
         return failed
 
     def list_owed(self, now: float) -> list[RunningEffect]:
         """What is over, and should have been committed."""
         with self.shadow.lock:
-            return [
-                one
-                for one in self._running
-                if one.over_at is not None and abs(now - one.over_at) > OWED_AFTER_S
-            ]
+            over = [(one, one.over_at) for one in self._running if one.over_at is not None]
+        return [one for one, at in over if abs(now - at) > OWED_AFTER_S]
 
     def mark_committed(self, one: RunningEffect) -> None:
         """Its rows are committed."""
@@ -424,11 +406,7 @@ def find_watched_folder(reach: ToolScope, path: str = "") -> tuple[WatchedFolder
     if reach.shadow is None:
         raise ToolError("nothing can be changed here: storage for undo is not set up")
     real, descriptor, _ = reach.files.roots[0]
-    beside = [
-        mount.path
-        for mount in reach.mounts
-        if mount.write and not mount.path.startswith(f"{real}/")
-    ]
+    beside = list_writable_beside(reach, real)
     if not path:
         return WatchedFolder(reach.shadow, descriptor, real, beside), ""
     place = reach.files.target_path(path)
@@ -439,6 +417,12 @@ def find_watched_folder(reach: ToolScope, path: str = "") -> tuple[WatchedFolder
         return WatchedFolder(reach.shadow, descriptor, real, beside), place[len(real) + 1 :]
     real, descriptor, _ = max(inside, key=lambda root: len(root[0]))
     return make_allowed_folder(reach, reach.shadow, (real, descriptor)), place[len(real) + 1 :]
+
+
+def list_writable_beside(reach: ToolScope, workspace: str) -> list[str]:
+    """The folders beside the workspace that commands may write."""
+    writable = [mount.path for mount in reach.mounts if mount.write]
+    return [path for path in writable if not path.startswith(f"{workspace}/")]
 
 
 def make_allowed_folder(
