@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import stat
 import threading
@@ -99,12 +100,16 @@ class FileSnapshots:
         self.armed: dict[str, tuple[int, int]] = {}
         self.notes = RunningNotes(folder / "running")
         self.whole = True
-        self.is_recovered, self._beside = False, dict[str, FileSnapshots]()
+        self.is_recovered = False
+        self._beside: dict[str, FileSnapshots] = {}
         self.lock = threading.RLock()
         self.cut = False
-        self._loaded = self._stale = False
+        self._loaded = False
+        self._stale = False
         self._slow = 0
-        self._bytes = self._files = self._taken = 0
+        self._bytes = 0
+        self._files = 0
+        self._taken = 0
         self._clones = True
 
     @property
@@ -162,15 +167,13 @@ class FileSnapshots:
         """Whether all is as at the last look, as far as that can be told at once, without a thread:
         the workspace is small, its disk quick, and nobody else looks."""
         self._slow -= self._slow > 0  # a disk that was slow once is tried again, after ten looks
-        if (
-            not self._loaded
-            or self._slow
-            or len(self.entries) > MAX_INLINE_NAMES
-            or not self.lock.acquire(blocking=False)
-        ):
+        if not self._loaded or self._slow or len(self.entries) > MAX_INLINE_NAMES:
+            return False
+        if not self.lock.acquire(blocking=False):
             return False
         try:
-            began, walk = time.monotonic_ns(), _Walk(self, root, peek=True)
+            began = time.monotonic_ns()
+            walk = _Walk(self, root, peek=True)
             walk.run()
             self._slow = 10 * (time.monotonic_ns() - began > SLOW_NS)
             return not walk.differs and len(walk.found) == len(self.entries)
@@ -187,21 +190,22 @@ class FileSnapshots:
             for path in paths:
                 status = tree.stat_path(root, path)
                 was = self.entries.get(path)
+                before = was.state if was is not None else None
                 if status is None:
-                    gone += [path] * (was is not None)
-                    now = None
-                elif was is not None and was.settled and _is_same(was, status):
+                    if was is not None:
+                        gone.append(path)
+                        changed.append(ChangedPath(path, before, None))
                     continue
-                else:
-                    try:
-                        with tree.open_parent(root, path) as (above, name):
-                            now = fresh[path] = self.take_snapshot(above, name, status, path)
-                    except OSError:  # its folder went, or became a link, just now
-                        continue
-                if (was.state if was else None) != (now.state if now else None):
-                    changed.append(
-                        ChangedPath(path, was.state if was else None, now.state if now else None)
-                    )
+                if was is not None and was.settled and _is_same(was, status):
+                    continue
+                try:
+                    with tree.open_parent(root, path) as (above, name):
+                        now = self.take_snapshot(above, name, status, path)
+                except OSError:  # its folder went, or became a link, just now
+                    continue
+                fresh[path] = now
+                if now.state != before:
+                    changed.append(ChangedPath(path, before, now.state))
             self._update_entries(fresh, gone)
             return changed
 
@@ -247,10 +251,12 @@ class FileSnapshots:
         limits = self._limits()
         was = self.entries.get(path)
         new = was is None or was.state[0] != "f"
-        room = self._files + self._taken < limits.files + (not new) and (
-            self._bytes + status.st_size <= limits.workspace_mb << 20
-        )
-        if status.st_size > limits.file_mb << 20 or not (room or why_protected(path.split("/"))):
+        if status.st_size > limits.file_mb << 20:
+            return "", status, True
+        fits_files = self._files + self._taken < limits.files + (not new)
+        fits_bytes = self._bytes + status.st_size <= limits.workspace_mb << 20
+        has_room = fits_files and fits_bytes
+        if not has_room and not why_protected(path.split("/")):
             return "", status, True
         try:
             descriptor = tree.open_file(above, name)
@@ -383,13 +389,9 @@ class FileSnapshots:
     def set_aside(self, path: str, digest: str) -> None:
         """Keep these bytes, which stood at `path`, as a file for people. Raises OSError."""
         make_private_folder(self.aside_folder)
-        name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in path)[
-            -100:
-        ]
-        with (
-            self.open(digest) as kept,
-            (self.aside_folder / f"{_now_ns()}-{name}").open("wb") as file,
-        ):
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", path)[-100:]
+        target = self.aside_folder / f"{_now_ns()}-{name}"
+        with self.open(digest) as kept, target.open("wb") as file:
             shutil.copyfileobj(kept, file)
 
     @property
@@ -449,7 +451,9 @@ class _Walk:
     def __init__(self, shadow: FileSnapshots, root: int, peek: bool = False) -> None:
         self._peek = peek
         self.differs = False
-        self._shadow, self._root, self._device = shadow, root, os.fstat(root).st_dev
+        self._shadow = shadow
+        self._root = root
+        self._device = os.fstat(root).st_dev
         self.found: set[str] = set()
         self.fresh: list[tuple[str, FileSnapshot]] = []
         self.unlooked: list[str] = []

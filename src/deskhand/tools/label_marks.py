@@ -126,11 +126,9 @@ class LabelMarks:
     def entry_path(self, path: str) -> str:
         """The one name of what lies there itself: of a link, and not of what it leads to."""
         folder, _, name = self._absolute_path(path).rpartition("/")
-        return (
-            f"{os.path.realpath(folder or '/')}/{name}"
-            if name not in ("", ".", "..")
-            else self.real_path(path)
-        )
+        if name in ("", ".", ".."):
+            return self.real_path(path)
+        return f"{os.path.realpath(folder or '/')}/{name}"
 
     def _absolute_path(self, path: str) -> str:
         return path if path.startswith("/") else f"{self._folder}/{path}"
@@ -146,26 +144,31 @@ class LabelMarks:
         if _is_too_long(place.real) or _is_too_long(place.asked):
             return TOO_LONG_LABEL
         found = self.marked_label(place)
-        private = next(
-            (each for each in self._possible_paths(place) if self.is_private_file(each)), ""
-        )
-        return join_labels((found, _owner_label(self._folder, private))) if private else found
+        for path in self._possible_paths(place):
+            if self.is_private_file(path):
+                return join_labels((found, _owner_label(self._folder, path)))
+        return found
 
     def marked_label(self, place: Place) -> Label:
         """The same as far as marks tell, or will."""
-        labels = [
-            self._stored_label(each)
-            for each in (place.real, *self._paths_by_inode.get(place.inode, ()))
-        ]
-        own = self.entry_path(place.asked) if place.asked else place.real
+        moved = self._paths_by_inode.get(place.inode, ())
+        labels = [self._stored_label(path) for path in (place.real, *moved)]
+
+        own = self._own_path(place)
         if own != place.real:
-            labels += (self._stored_label(own), self._links_label(place.asked, place.real))
+            labels.append(self._stored_label(own))
+            labels.append(self._links_label(place.asked, place.real))
+
+        names = dict.fromkeys((own, place.real))
         for word in self._pending_labels:
-            if word.covers_read(place.real, place.changed_ns) or any(
-                map(word.covers_path, dict.fromkeys((own, place.real)))
-            ):
+            was_read = word.covers_read(place.real, place.changed_ns)
+            if was_read or any(map(word.covers_path, names)):
                 labels.append(word.label)
         return join_labels((LOCAL, *labels))
+
+    def _own_path(self, place: Place) -> str:
+        """Where the name lies that was asked for; it may be a link."""
+        return self.entry_path(place.asked) if place.asked else place.real
 
     def _possible_paths(self, place: Place) -> Iterator[str]:
         """By which it may be about the owner: by where it lies, by where it lay, or as it was asked
@@ -200,10 +203,8 @@ class LabelMarks:
             labels.append(self.file_label(place))
             if _is_unusable(place.real) or _is_unusable(place.asked):
                 continue
-            for own in dict.fromkeys(
-                (place.real, self.entry_path(place.asked) if place.asked else place.real)
-            ):
-                at = own.rpartition("/")[0]
+            for path in dict.fromkeys((place.real, self._own_path(place))):
+                at = path.rpartition("/")[0]
                 while at.startswith(f"{self._folder}/") and at not in around:
                     around.add(at)
                     at = at.rpartition("/")[0]
@@ -223,7 +224,8 @@ class LabelMarks:
 
     def join_labels(self, paths: Iterable[str]) -> Label:
         """The label of content from all these files, which lie there just now."""
-        return join_labels((LOCAL, *(self.file_label(self.resolve_place(path)) for path in paths)))
+        places = map(self.resolve_place, paths)
+        return join_labels((LOCAL, *map(self.file_label, places)))
 
     def is_hidden_from(self, place: Place, context: Context) -> bool:
         """Whether those who read this conversation may not all see the file."""
@@ -271,24 +273,23 @@ async def load_scope_marks(reach: ToolScope, but: str = "", *, others: bool = Tr
     made up for it yet."""
     root = reach.files.roots[0][0]
     shadow = reach.shadow
-    runs = shadow is not None and any(one.by.key != but for one in shadow.running)
-    words = (
-        await anyio.to_thread.run_sync(list_pending_labels, shadow, root, but)
-        if shadow is not None and runs
-        else []
-    )
-    noted = shadow.notes.read_others() if shadow is not None and others else []
+    if shadow is None:
+        return LabelMarks(root, await list_file_labels(reach.reader))
+
+    runs = any(one.by.key != but for one in shadow.running)
+    words = list[PendingLabel]()
+    if runs:
+        words += await anyio.to_thread.run_sync(list_pending_labels, shadow, root, but)
+    noted = shadow.notes.read_others() if others else []
+
     # after that: what is over by now has its marks written
     stored = await list_file_labels(reach.reader)
-    if shadow is None or not (runs or noted):
-        return LabelMarks(root, stored, words)
+    if not runs and not noted:
+        return LabelMarks(root, stored)
+
     if noted:
-        words = [
-            *words,
-            *await anyio.to_thread.run_sync(
-                _pending_labels_of_others, noted, LabelMarks(root, stored), root
-            ),
-        ]
+        marks = LabelMarks(root, stored)
+        words += await anyio.to_thread.run_sync(_pending_labels_of_others, noted, marks, root)
     stood = await anyio.to_thread.run_sync(marked_paths_by_inode, shadow, root, stored)
     return LabelMarks(root, stored, words, stood)
 
@@ -298,20 +299,19 @@ def _pending_labels_of_others(
 ) -> list[PendingLabel]:
     """Whose words those may be that other processes have noted: of what cannot be asked any more,
     nothing is known but what was read since."""
-    labels = {id(one): one.label for one in noted if not one.marked}
+    read = LOCAL
     if any(one.over_at is None for one in noted):
         read = accessed_label(marks, root)
-        labels |= {
-            id(one): join_labels((one.label, read))
-            for one in noted
-            if one.over_at is None and not one.marked
-        }
-    words = [
-        PendingLabel(one.begun_ns, one.over_ns, labels[id(one)], frozenset(one.touched), root)
-        for one in noted
-        if id(one) in labels
-    ]
-    return [word for word in words if needs_mark(word.label)]
+
+    words = list[PendingLabel]()
+    for one in noted:
+        if one.marked:
+            continue
+        label = join_labels((one.label, read)) if one.over_at is None else one.label
+        if needs_mark(label):
+            touched = frozenset(one.touched)
+            words.append(PendingLabel(one.begun_ns, one.over_ns, label, touched, root))
+    return words
 
 
 async def listing_label(places: Iterable[Place], context: Context) -> Label:

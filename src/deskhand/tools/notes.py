@@ -125,9 +125,8 @@ class PendingLabel(msgspec.Struct, frozen=True):
         """Whether what lies there, or what it leads to, was changed or brought there then; what
         cannot be looked at may have been."""
         try:
-            return any(
-                self._covers_entry(each) for each in dict.fromkeys((path, os.path.realpath(path)))
-            )
+            names = dict.fromkeys((path, os.path.realpath(path)))
+            return any(map(self._covers_entry, names))
         except FileNotFoundError:
             return False
         except OSError:
@@ -136,9 +135,9 @@ class PendingLabel(msgspec.Struct, frozen=True):
     def covers_read(self, path: str, changed_ns: int) -> bool:
         """Whether what was read there when it had been changed last at this time may have been
         changed then; 0: nobody knows."""
-        return changed_ns != 0 and self._covers_time(
-            external_change_ns(path, changed_ns, self.armed)
-        )
+        if changed_ns == 0:
+            return False
+        return self._covers_time(external_change_ns(path, changed_ns, self.armed))
 
     def _covers_entry(self, path: str) -> bool:
         return self._covers_status(path, os.lstat(path)) or self._was_moved_in(path)
@@ -151,20 +150,20 @@ class PendingLabel(msgspec.Struct, frozen=True):
         status = os.lstat(path)
         if inner in self.touched:
             return True
-        return self._covers_status(path, status) and (
-            self.stood is None or self.stood(inner) != status.st_ino
-        )
+        if not self._covers_status(path, status):
+            return False
+        return self.stood is None or self.stood(inner) != status.st_ino
 
     def _was_moved_in(self, path: str) -> bool:
         """Whether it came there with a folder around it, which changes nothing of itself."""
         if not path.startswith(f"{self.root}/"):
             return False
-        parts = path[len(self.root) + 1 :].split("/")
-        if "/".join(parts) in self.touched:
+        inner = path[len(self.root) + 1 :]
+        if inner in self.touched:
             return True
-        return any(
-            self.covers_name(f"{self.root}/{'/'.join(parts[:n])}") for n in range(1, len(parts))
-        )
+        parts = inner.split("/")
+        above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        return any(self.covers_name(f"{self.root}/{folder}") for folder in above)
 
     def _covers_time(self, changed_ns: int) -> bool:
         return self.begun_ns <= changed_ns and (self.over_ns is None or changed_ns <= self.over_ns)
@@ -174,11 +173,11 @@ class PendingLabel(msgspec.Struct, frozen=True):
 
     def covers_any_in(self, folders: Iterable[str]) -> bool:
         """Whether anything beneath these folders was changed then, or came or went. It blocks."""
-        return any(
-            self._covers_status(path, status)
-            for folder in folders
-            for path, status in tree.walk_tree(folder)
-        )
+        for folder in folders:
+            for path, status in tree.walk_tree(folder):
+                if self._covers_status(path, status):
+                    return True
+        return False
 
 
 class _Note(msgspec.Struct):
@@ -202,7 +201,9 @@ class RunningNotes:
     """The notes of this process on a workspace. Their lock tells others that we live."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._descriptor, self._leftover = folder, -1, list[tuple[int, Path]]()
+        self._folder = folder
+        self._descriptor = -1
+        self._leftover: list[tuple[int, Path]] = []
 
     def write(self, running: Iterable[RunningEffect]) -> None:
         """Note these, and no others, in one write that a kill does not cut. Raises OSError."""
@@ -212,9 +213,8 @@ class RunningNotes:
                 return
             make_private_folder(self._folder)
             self._descriptor = _create_locked_file(self._folder)
-        os.pwrite(
-            self._descriptor, _encode(notes) + b"\n", 0
-        )  # what a longer one leaves behind it is not read
+        # What a longer one leaves behind it is not read.
+        os.pwrite(self._descriptor, _encode(notes) + b"\n", 0)
 
     def read_leftover(self) -> list[RunningEffect]:
         """What processes that are gone have noted. It is theirs until `forget`."""
@@ -277,35 +277,39 @@ def _encode_items(one: RunningEffect) -> list[tuple[str, str | None, str | None]
 
 
 def _make_note(one: RunningEffect) -> _Note:
-    label = (
-        one.label
-        if one.marked
-        else join_labels((one.label, one.current_label(), *one.concurrent_labels))
+    label = one.label
+    touched = list[str]()
+    if not one.marked:
+        label = join_labels((one.label, one.current_label(), *one.concurrent_labels))
+        touched = [os.fsencode(path).hex() for path in one.touched]
+    return _Note(
+        by=one.by,
+        items=_encode_items(one),
+        over=one.over_at is not None,
+        label=label,
+        begun_ns=one.begun_ns,
+        over_ns=one.over_ns,
+        marked=one.marked,
+        touched=touched,
+        whole=one.whole,
     )
-    touched = [] if one.marked else [os.fsencode(path).hex() for path in one.touched]
-    over = one.over_at is not None
-    times = (one.begun_ns, one.over_ns, one.marked)
-    return _Note(one.by, _encode_items(one), over, label, *times, touched, one.whole)
 
 
 def _decode_notes(line: bytes) -> list[RunningEffect]:
     """What stands in the line of a file of notes. Raises ValueError, RecursionError."""
-    return [
-        _to_running_effect(note)
-        for note in msgspec.json.decode(line.strip() or b"[]", type=list[_Note])
-    ]
+    notes = msgspec.json.decode(line.strip() or b"[]", type=list[_Note])
+    return [_to_running_effect(note) for note in notes]
 
 
 def _to_running_effect(note: _Note) -> RunningEffect:
     one = RunningEffect(note.by, note.label, note.begun_ns, whole=note.whole)
     one.over_ns = note.over_ns
     one.marked = note.marked
-    one.touched.update(os.fsdecode(bytes.fromhex(name)) for name in note.touched)
-    one.add(
-        [
-            ChangedPath(os.fsdecode(bytes.fromhex(name)), before, after)
-            for name, before, after in note.items
-        ]
-    )
+    one.touched.update(map(_decode_path, note.touched))
+    one.add([ChangedPath(_decode_path(path), before, after) for path, before, after in note.items])
     one.over_at = 0.0 if note.over else None
     return one
+
+
+def _decode_path(path: str) -> str:
+    return os.fsdecode(bytes.fromhex(path))
