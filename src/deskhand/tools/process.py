@@ -27,7 +27,16 @@ MAX_LINES = 1000
 LOG_BYTES = 24_000
 STARTED_CHARS = 80
 _ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]|[()][0-9A-B])"
+    r"""
+    \x1b
+    (?:
+        \[ [0-?]* [ -/]* [@-~]                     # control sequence: colours, moves
+      | \] [^\x07\x1b]* (?: \x07 | \x1b\\ )       # operating system command: titles, links
+      | [@-Z\\-_]                                # another escape of two characters
+      | [()] [0-9A-B]                            # character set
+    )
+    """,
+    re.VERBOSE,
 )
 _KEYS = {
     "enter": "\r",
@@ -82,9 +91,8 @@ def make_background_tool(
         wanted = CommandRequest(command, cwd, min(max(timeout_s, 1.0), longest_s))
         id_, row = await context.reach.host.processes().queue_background(wanted, context)
         line = " ".join(command.split())[:STARTED_CHARS]
-        return Done(
-            (Text(f"Background task {id_} started: {line}", call_label(context)),), changes=(row,)
-        )
+        words = Text(f"Background task {id_} started: {line}", call_label(context))
+        return Done((words,), changes=(row,))
 
     return background_run
 
@@ -96,53 +104,49 @@ async def check_background(context: Context, id: str = "") -> Done:
     id: the one to look at; without it, all of this conversation
     """
     processes = context.reach.host.processes()
-    found = [
-        each
-        for each in await processes.list_processes(context.session)
-        if each.kind == "background"
-    ]
+    listed = await processes.list_processes(context.session)
+    found = [each for each in listed if each.kind == "background"]
+    now = context.clock.now()
     if not id.strip():
-        now = context.clock.now()
         lines = "\n".join(render_process_line(each, now) for each in found)
         return make_result(
             lines or "No background commands in this conversation.", _processes_label(found)
         )
+
     known = next((each for each in found if each.id == id.strip()), None)
     if known is None:
         raise ToolError(f"there is no background command {id!r} in this conversation")
+    line = render_process_line(known, now)
     if not known.is_live:
         if known.said:
             return make_result(known.said, join_labels((known.label, known.began)))
-        return make_result(
-            render_process_line(known, context.clock.now()), _processes_label((known,))
-        )
+        return make_result(line, _processes_label((known,)))
     if known.state == "wanted":
-        return make_result(render_process_line(known, context.clock.now()), known.began)
+        return make_result(line, known.began)
+
     heard = await processes.read_output(known.id, context.session, None, LOG_BYTES // 3)
     text = clean_text(heard.data.decode(errors="replace")) or "[no output yet]"
-    return make_result(
-        f"{render_process_line(known, context.clock.now())}\n{text}",
-        join_labels((heard.label, known.began)),
-    )
+    return make_result(f"{line}\n{text}", join_labels((heard.label, known.began)))
 
 
 def _processes_label(processes: Sequence[Process]) -> Label:
     """The label of lines about these: of their commands, and of how they ended, which may name what
     they read."""
-    return join_labels(
-        (LOCAL, *(label for each in processes for label in (each.began, each.label)))
-    )
+    labels = [LOCAL]
+    for each in processes:
+        labels += (each.began, each.label)
+    return join_labels(labels)
 
 
 def render_process_line(process: Process, now: float) -> str:
     """One line about it."""
     state = "running" if process.is_live else process.state
-    took = timedelta(
-        seconds=int(max(0.0, (process.ended_at or now) - (process.started_at or process.at)))
-    )
+    took_s = (process.ended_at or now) - (process.started_at or process.at)
+    took = timedelta(seconds=int(max(0.0, took_s)))
     name = f" ({process.name})" if process.name else ""
+    command = " ".join(process.command.split())[:120]
     how = f": {process.detail}" if process.detail else ""
-    return f"{process.id}{name} {state} {took} `{' '.join(process.command.split())[:120]}`{how}"
+    return f"{process.id}{name} {state} {took} `{command}`{how}"
 
 
 ProcessAction = Literal["list", "start", "poll", "write", "log", "kill", "clear"]
@@ -179,11 +183,10 @@ class ProcessArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 _DESCRIPTION = (
-    "Sessions at a terminal that stay open between calls: start a shell, a debugger or a "
-    "server, poll what it prints,"
-    " write into it, page through its log, kill it. They run in the same sandbox as `shell` "
-    "and end with the"
-    " conversation. Input goes as keys do: end a line with a line end."
+    "Sessions at a terminal that stay open between calls: start a shell, a debugger or a server, "
+    "poll what it prints, write into it, page through its log, kill it. They run in the same "
+    "sandbox as `shell` and end with the conversation. Input goes as keys do: end a line with a "
+    "line end."
 )
 
 
@@ -231,11 +234,9 @@ class ProcessTool:
             case "write":
                 typed = encode_keys(wanted.input, wanted.keys)
                 taken = await processes.send_input(wanted.id, session, typed, context.label)
-                note = (
-                    ""
-                    if taken == len(typed)
-                    else f"[only {taken} of {len(typed)} bytes were accepted]\n"
-                )
+                note = ""
+                if taken != len(typed):
+                    note = f"[only {taken} of {len(typed)} bytes were accepted]\n"
                 heard = await processes.read_new_output(wanted.id, session, wait_s)
                 return make_result(
                     note + render_output(heard), await _output_label(heard, wanted.id, context)
@@ -256,10 +257,9 @@ class ProcessTool:
 
 async def _process_label(id_: str, context: Context) -> Label:
     """The label of a process: of its command, and of how it ended."""
-    found = await context.reach.host.processes().list_processes(context.session)
-    return join_labels(
-        (call_label(context), _processes_label([each for each in found if each.id == id_]))
-    )
+    listed = await context.reach.host.processes().list_processes(context.session)
+    found = [each for each in listed if each.id == id_]
+    return join_labels((call_label(context), _processes_label(found)))
 
 
 async def _output_label(heard: Heard, id_: str, context: Context) -> Label:
@@ -291,9 +291,8 @@ async def _read_log(wanted: ProcessArguments, context: Context) -> Done:
         where = f"[the last lines of {heard.size:,} bytes; page with offset=0]"
     else:
         end = heard.at + len(heard.data)
-        where = f"[bytes {heard.at:,} to {end:,} of {heard.size:,}" + (
-            f"; go on with offset={end}]" if end < heard.size else "]"
-        )
+        go_on = f"; go on with offset={end}" if end < heard.size else ""
+        where = f"[bytes {heard.at:,} to {end:,} of {heard.size:,}{go_on}]"
     over = f"\n[ended: {heard.over}]" if heard.over else ""
     return make_result(f"{text}\n{where}{over}", await _output_label(heard, wanted.id, context))
 
@@ -321,7 +320,8 @@ def encode_keys(text: str, keys: list[str]) -> bytes:
     typed = text.replace("\r\n", "\n").replace("\n", "\r")
     for key in keys:
         name = key.strip().lower()
-        if control := _CONTROL.fullmatch(name):
+        control = _CONTROL.fullmatch(name)
+        if control is not None:
             typed += chr(ord(control[1].upper()) & 0x1F)
         elif name in _KEYS:
             typed += _KEYS[name]

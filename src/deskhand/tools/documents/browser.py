@@ -22,60 +22,47 @@ _DISABLED_FEATURES = (
 )
 FLAGS = (
     # Our sandbox is around it; it cannot make its own inside.
-    *(
-        "--headless",
-        "--no-sandbox",
-        "--no-zygote",
-        "--disable-gpu",
-        "--disable-software-rasterizer",
-    ),
-    *(
-        "--disable-dev-shm-usage",
-        "--user-data-dir=/tmp/profile",
-        "--disk-cache-size=1",
-        "--password-store=basic",
-    ),
-    *(
-        "--no-first-run",
-        "--disable-extensions",
-        "--disable-background-networking",
-        "--disable-component-update",
-    ),
-    *(
-        "--disable-sync",
-        "--disable-breakpad",
-        "--disable-crash-reporter",
-        "--disable-default-apps",
-        "--mute-audio",
-    ),
-    *("--disable-domain-reliability", "--no-pings", "--dns-prefetch-disable", "--disable-quic"),
-    *(
-        "--block-new-web-contents",
-        "--deny-permission-prompts",
-        "--blink-settings=imagesEnabled=false",
-    ),
-    *("--js-flags=--max-old-space-size=384", "--window-size=1280,2000", "--remote-debugging-pipe"),
+    "--headless",
+    "--no-sandbox",
+    "--no-zygote",
+    "--disable-gpu",
+    "--disable-software-rasterizer",
+    "--disable-dev-shm-usage",
+    "--user-data-dir=/tmp/profile",
+    "--disk-cache-size=1",
+    "--password-store=basic",
+    "--no-first-run",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-breakpad",
+    "--disable-crash-reporter",
+    "--disable-default-apps",
+    "--mute-audio",
+    "--disable-domain-reliability",
+    "--no-pings",
+    "--dns-prefetch-disable",
+    "--disable-quic",
+    "--block-new-web-contents",
+    "--deny-permission-prompts",
+    "--blink-settings=imagesEnabled=false",
+    "--js-flags=--max-old-space-size=384",
+    "--window-size=1280,2000",
+    "--remote-debugging-pipe",
     # Nothing but the proxy: no names are looked up, nothing goes out beside it, not even to this
     # very machine.
-    *(
-        "--proxy-bypass-list=<-loopback>",
-        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    ),
-    *(
-        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-        f"--disable-features={_DISABLED_FEATURES}",
-    ),
+    "--proxy-bypass-list=<-loopback>",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    f"--disable-features={_DISABLED_FEATURES}",
     # What it would ask its maker by itself goes nowhere.
-    *(
-        "--google-base-url=http://127.0.0.1:9",
-        "--gaia-url=http://127.0.0.1:9",
-        "--disable-field-trial-config",
-    ),
-    *(
-        "--disable-search-engine-choice-screen",
-        "--disable-client-side-phishing-detection",
-        "--metrics-recording-only",
-    ),
+    "--google-base-url=http://127.0.0.1:9",
+    "--gaia-url=http://127.0.0.1:9",
+    "--disable-field-trial-config",
+    "--disable-search-engine-choice-screen",
+    "--disable-client-side-phishing-detection",
+    "--metrics-recording-only",
 )
 _PAGE_TYPES = ("text/", "application/xhtml+xml", "application/xml", "application/json")
 MAX_HTML_CHARS = 5_000_000

@@ -16,7 +16,19 @@ _TEXTLESS_TAGS = (
 _MAX_RULES = 3000
 _RULE = re.compile(r"([^{}@;]{1,300})\{([^{}]{0,2000})\}")
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.S)
-_MEDIA = re.compile(r"@[^{};]*(?:;|\{(?:[^{}]*\{[^{}]*\})*[^{}]*\})", re.S)
+_MEDIA = re.compile(
+    r"""
+    @ [^{};]*
+    (?:
+        ;                               # @import ...;
+      | \{
+        (?: [^{}]* \{ [^{}]* \} )*       # @media ... { rules }
+        [^{}]*
+        \}
+    )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
 _DECLARED = re.compile(r"([a-z-]+)\s*:\s*([^;]+)")
 _LENGTH = re.compile(r"^(-?[\d.]+)(px|pt|em|rem|%|vw|vh|ch|in|cm)?$")
 _WHITE = frozenset(
@@ -43,53 +55,60 @@ def remove_unseen(tree: LexborHTMLParser, body: LexborNode, found: ExtractedText
         declared = _parse_style(node.attributes.get("style") or "")
         if is_hidden_style(declared) or (not styled and _is_white_on_white(node, declared)):
             _remove_hidden(node, found)
-    for node in body.css("font[color]"):
-        if (
-            not styled
-            and _normalize_value(node.attributes.get("color") or "") in _WHITE
-            and not _has_background(node)
-        ):
+    for node in body.css("font[color]") if not styled else ():
+        color = _normalize_value(node.attributes.get("color") or "")
+        if color in _WHITE and not _has_background(node):
             _remove_hidden(node, found)
     _remove_comments(body, found)
 
 
 def is_hidden_style(declared: dict[str, str]) -> bool:
     """Whether somebody who looks at the page sees nothing of what is declared so."""
-    value = declared.get
     return (
-        value("display") == "none"
-        or value("visibility") in ("hidden", "collapse")
-        or value("content-visibility") == "hidden"
-        or _is_near_zero(value("opacity"), 0.05)
-        or _is_near_zero(value("font-size"), 1.0)
-        or value("color") == "transparent"
-        or (
-            "color" in declared
-            and value("color") in (value("background-color"), value("background"))
-        )
-        or (
-            value("overflow", "").startswith("hidden")
-            and any(_is_near_zero(value(side), 1) for side in _SIDES)
-        )
-        or any(
-            _is_far_away(value(way))
-            for way in (
-                "left",
-                "top",
-                "right",
-                "bottom",
-                "text-indent",
-                "margin-left",
-                "margin-top",
-            )
-        )
-        or value("clip", "").startswith(("rect(0", "rect(1px,1px"))
-        or value("clip-path", "").startswith(("inset(50%", "inset(100%", "circle(0", "polygon(00"))
-        or value("transform", "").startswith(("scale(0)", "scale(0,", "scalex(0)", "scaley(0)"))
+        _is_switched_off(declared)
+        or _is_invisible(declared)
+        or _is_cut_away(declared)
+        or any(_is_far_away(declared.get(name)) for name in _PLACES)
     )
 
 
+def _is_switched_off(declared: dict[str, str]) -> bool:
+    return (
+        declared.get("display") == "none"
+        or declared.get("visibility") in ("hidden", "collapse")
+        or declared.get("content-visibility") == "hidden"
+    )
+
+
+def _is_invisible(declared: dict[str, str]) -> bool:
+    """Whether it is there, but too pale or too small to be read."""
+    if _is_near_zero(declared.get("opacity"), 0.05):
+        return True
+    if _is_near_zero(declared.get("font-size"), 1.0):
+        return True
+    color = declared.get("color")
+    if color is None:
+        return False
+    behind = (declared.get("background-color"), declared.get("background"))
+    return color == "transparent" or color in behind
+
+
+def _is_cut_away(declared: dict[str, str]) -> bool:
+    """Whether nothing is left of the box in which it is shown."""
+    clips = declared.get("overflow", "").startswith("hidden")
+    if clips and any(_is_near_zero(declared.get(side), 1) for side in _SIDES):
+        return True
+    return any(declared.get(name, "").startswith(starts) for name, starts in _CUTS.items())
+
+
 _SIDES = ("width", "height", "max-width", "max-height")
+_PLACES = ("left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top")
+_CUTS = {
+    "clip": ("rect(0", "rect(1px,1px"),
+    "clip-path": ("inset(50%", "inset(100%", "circle(0", "polygon(00"),
+    "transform": ("scale(0)", "scale(0,", "scalex(0)", "scaley(0)"),
+}
+"""How values begin that leave nothing to be seen, without blanks."""
 
 
 def _find_hiding_rules(tree: LexborHTMLParser) -> list[str]:
@@ -102,11 +121,9 @@ def _find_hiding_rules(tree: LexborHTMLParser) -> list[str]:
         if number > _MAX_RULES:
             break
         selector = rule[1].strip()
-        if (
-            ":" not in selector
-            and selector.lower() not in ("html", "body", "*")
-            and is_hidden_style(_parse_style(rule[2]))
-        ):
+        if ":" in selector or selector.lower() in ("html", "body", "*"):
+            continue
+        if is_hidden_style(_parse_style(rule[2])):
             rules.append(selector)
     return rules
 
@@ -121,23 +138,28 @@ def _normalize_value(value: str) -> str:
 
 
 def _is_near_zero(value: str | None, bound: float) -> bool:
-    match = _LENGTH.match(value or "")
-    try:
-        return match is not None and abs(float(match[1])) <= (
-            bound if match[2] in (None, "px", "pt", "%") else 0.1
-        )
-    except ValueError:
+    number, unit = _parse_length(value)
+    if number is None:
         return False
+    return abs(number) <= (bound if unit in ("", "px", "pt", "%") else 0.1)
 
 
 def _is_far_away(value: str | None) -> bool:
-    match = _LENGTH.match(value or "")
-    try:
-        return match is not None and float(match[1]) <= (
-            -40 if match[2] in ("em", "rem", "vw", "vh") else -500
-        )
-    except ValueError:
+    number, unit = _parse_length(value)
+    if number is None:
         return False
+    return number <= (-40 if unit in ("em", "rem", "vw", "vh") else -500)
+
+
+def _parse_length(value: str | None) -> tuple[float | None, str]:
+    """The number and its unit; None for what is no length."""
+    match = _LENGTH.match(value or "")
+    if match is None:
+        return None, ""
+    try:
+        return float(match[1]), match[2] or ""
+    except ValueError:
+        return None, ""
 
 
 def _is_white_on_white(node: LexborNode, declared: dict[str, str]) -> bool:

@@ -36,8 +36,18 @@ _BINARY = (
 )
 _OFFICE_FOLDERS = ((b"word/", "docx"), (b"xl/", "xlsx"), (b"ppt/", "pptx"))
 _HTML = re.compile(
-    rb"^\s*(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body|title|meta|script|table|div|p|h[1-6]|span|a|b|ul|br)\b",
-    re.I | re.S,
+    rb"""
+    ^ \s*
+    (?: <!-- .{0,2000}? --> \s* )*
+    <
+    (?:
+        !doctype \s+ html
+      | html | head | body | title | meta | script
+      | table | div | p | h[1-6] | span | a | b | ul | br
+    )
+    \b
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 _HEAD_BYTES = 4096
 
@@ -45,29 +55,39 @@ _HEAD_BYTES = 4096
 def detect_kind(data: bytes, declared: str = "", name: str = "") -> DocumentKind:
     """The kind; "" where there is no text to be had. `declared`: a media type, `name`: a file's."""
     head = data[:_HEAD_BYTES]
-    if head.lstrip().startswith(b"%PDF-") or (
-        b"%PDF-" in head[:1024] and name.lower().endswith(".pdf")
-    ):
-        return "pdf"  # readers take some rubbish before it; a program's source may speak of it
-    if head.startswith(b"PK\x03\x04") or head.startswith(b"PK\x05\x06"):
+    if _is_pdf(head, name):
+        return "pdf"
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _detect_zip_kind(data)
     if head.startswith(b"{\\rtf"):
         return "rtf"
+
     media = declared.partition(";")[0].strip().lower()
-    suffix = name.lower().rpartition(".")[2]
-    if any(head.startswith(start) for start, _ in _BINARY) or media.startswith(
-        ("image/", "audio/", "video/", "font/")
-    ):
+    has_binary_start = any(head.startswith(start) for start, _ in _BINARY)
+    if has_binary_start or media.startswith(("image/", "audio/", "video/", "font/")):
         return "text" if media == "image/svg+xml" else ""
-    if media in ("text/html", "application/xhtml+xml") or (
-        not media and (suffix in ("html", "htm", "xhtml"))
-    ):
+    if _is_called_html(media, name):
         return "html"
-    if media in ("", "application/octet-stream", "text/plain") and not name and _HTML.match(head):
-        return "html" if media != "text/plain" else "text"
+    can_be_html = media in ("", "application/octet-stream", "text/plain") and not name
+    if can_be_html and _HTML.match(head):
+        return "text" if media == "text/plain" else "html"
     if b"\0" in head and not _is_utf16(head):
         return ""
     return "text"
+
+
+def _is_pdf(head: bytes, name: str) -> bool:
+    if head.lstrip().startswith(b"%PDF-"):
+        return True
+    # Readers take some rubbish before it; a program's source may speak of it.
+    return b"%PDF-" in head[:1024] and name.lower().endswith(".pdf")
+
+
+def _is_called_html(media: str, name: str) -> bool:
+    if media in ("text/html", "application/xhtml+xml"):
+        return True
+    suffix = name.lower().rpartition(".")[2]
+    return not media and suffix in ("html", "htm", "xhtml")
 
 
 def explain_no_text(data: bytes) -> str:
@@ -94,6 +114,7 @@ def _detect_zip_kind(data: bytes) -> DocumentKind:
 
 
 def _is_utf16(head: bytes) -> bool:
-    return head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1::2].count(0) > 0.9 * len(
-        head[1::2]
-    )
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return True
+    every_second = head[1::2]
+    return every_second.count(0) > 0.9 * len(every_second)

@@ -7,43 +7,43 @@ import re
 from .found import ExtractedText
 
 _TOKEN = re.compile(
-    rb"\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})? "
-    rb"?|\\'(?P<byte>[0-9a-fA-F]{2})|\\(?P<sign>[^a-zA-Z])"
-    rb"|(?P<brace>[{}])|(?P<plain>[^\\{}\r\n]+)|[\r\n]+|\\"
+    rb"""
+      \\ (?P<word> [a-zA-Z]{1,32} ) (?P<number> -?\d{1,10} )? [ ]?
+    | \\' (?P<byte> [0-9a-fA-F]{2} )
+    | \\ (?P<sign> [^a-zA-Z] )
+    | (?P<brace> [{}] )
+    | (?P<plain> [^\\{}\r\n]+ )
+    | [\r\n]+
+    | \\                       # at the end of the file
+    """,
+    re.VERBOSE,
 )
-_SILENT_GROUPS = frozenset(
-    b"fonttbl colortbl stylesheet listtable listoverridetable info pict object header "
-    b"headerl headerr headerf footer "
-    b"footerl footerr footerf themedata colorschememapping latentstyles datastore xmlnstbl "
-    b"rsidtbl generator fldinst "
-    b"bkmkstart bkmkend annotation atnid atnauthor filetbl revtbl private".split()
-)
+_SILENT_GROUPS_TEXT = b"""
+fonttbl colortbl stylesheet listtable listoverridetable info pict object header headerl headerr
+headerf footer footerl footerr footerf themedata colorschememapping latentstyles datastore xmlnstbl
+rsidtbl generator fldinst bkmkstart bkmkend annotation atnid atnauthor filetbl revtbl private
+"""
+_SILENT_GROUPS = frozenset(_SILENT_GROUPS_TEXT.split())
 _SYMBOLS = {
-    **{
-        b"par": "\n\n",
-        b"sect": "\n\n",
-        b"page": "\n\n",
-        b"line": "\n",
-        b"tab": " ",
-        b"cell": " | ",
-        b"row": "\n",
-    },
-    **{
-        b"emdash": "\N{EM DASH}",
-        b"endash": "\N{EN DASH}",
-        b"bullet": "\N{BULLET}",
-        b"~": "\N{NO-BREAK SPACE}",
-    },
-    **{
-        b"lquote": "\N{LEFT SINGLE QUOTATION MARK}",
-        b"rquote": "\N{RIGHT SINGLE QUOTATION MARK}",
-        b"_": "-",
-    },
-    **{
-        b"ldblquote": "\N{LEFT DOUBLE QUOTATION MARK}",
-        b"rdblquote": "\N{RIGHT DOUBLE QUOTATION MARK}",
-    },
-    **{b"\\": "\\", b"{": "{", b"}": "}"},
+    b"par": "\n\n",
+    b"sect": "\n\n",
+    b"page": "\n\n",
+    b"line": "\n",
+    b"tab": " ",
+    b"cell": " | ",
+    b"row": "\n",
+    b"emdash": "\N{EM DASH}",
+    b"endash": "\N{EN DASH}",
+    b"bullet": "\N{BULLET}",
+    b"~": "\N{NO-BREAK SPACE}",
+    b"lquote": "\N{LEFT SINGLE QUOTATION MARK}",
+    b"rquote": "\N{RIGHT SINGLE QUOTATION MARK}",
+    b"_": "-",
+    b"ldblquote": "\N{LEFT DOUBLE QUOTATION MARK}",
+    b"rdblquote": "\N{RIGHT DOUBLE QUOTATION MARK}",
+    b"\\": "\\",
+    b"{": "{",
+    b"}": "}",
 }
 _CODE_PAGES = {437, 850, 866, 874, 932, 936, 949, 950, *range(1250, 1259)}
 
@@ -72,7 +72,8 @@ class _State:
 
     def __init__(self, found: ExtractedText) -> None:
         self._found = found
-        self.silent = self._hidden = False
+        self.silent = False
+        self._hidden = False
         self._each_skips = 1
         self._skip = 0
         self._page = "cp1252"
