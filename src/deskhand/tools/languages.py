@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -34,10 +34,12 @@ _IDENTIFIER = r"[A-Za-z_$][\w$]*"
 _SCRIPT = r"\s*(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
 _PUB = r"\s*(?:pub(?:\([^()]*\))?\s+)?"
 _RUST = r"(?:(?:async|const|unsafe|default|extern(?:\s+\"[^\"]*\")?)\s+)*"
+_TYPEDEF = r"\s*(?:typedef\s+)?"
+_BODY = r"(?=\s*(?:\{|$|:(?!:)|final\b))"
 _LINES = {
     "python": (rf"\s*(?:async\s+)?(def|class)\s+({_IDENTIFIER})",),
     "c": (
-        rf"\s*(?:typedef\s+)?(struct|class|enum|union|namespace)\s+(?:class\s+)?({_IDENTIFIER})(?=\s*(?:\{{|$|:(?!:)|final\b))",
+        rf"{_TYPEDEF}(struct|class|enum|union|namespace)\s+(?:class\s+)?({_IDENTIFIER}){_BODY}",
         rf"#\s*(define)\s+({_IDENTIFIER})",
     ),
     "script": (
@@ -63,9 +65,11 @@ _FUNCTION_PREFIXES = {
     "script": re.compile(r"[\w\s*]*"),
 }
 """What may stand before the name of a function."""
-_KEYWORD_TEXT = """if else for while do switch case return new throw catch try sizeof defined delete await yield typeof with
-    super this function synchronized assert using import package"""  # noqa: E501
-_KEYWORDS = frozenset(re.findall(r"\w+", _KEYWORD_TEXT))
+_KEYWORD_TEXT = """
+if else for while do switch case return new throw catch try sizeof defined delete await yield typeof
+with super this function synchronized assert using import package
+"""
+_KEYWORDS = frozenset(_KEYWORD_TEXT.split())
 
 
 class Symbol(msgspec.Struct, frozen=True):
@@ -103,18 +107,20 @@ def find_uses(path: str, text: str, name: str) -> Iterator[Symbol]:
     if tree is not None:
         numbers = sorted({line for line in _find_uses_in_python(tree, name) if line <= len(lines)})
     else:
-        word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
-        numbers = [
-            number for number, line in enumerate(lines, 1) if name in line and word.search(line)
-        ]
-    defined = {
-        symbol.line
-        for symbol in find_definitions(path, text)
-        if symbol.name.rpartition(".")[2] == name
-    }
+        numbers = _find_word(lines, name)
+
+    defined = set[int]()
+    for symbol in find_definitions(path, text):
+        if symbol.name.rpartition(".")[2] == name:
+            defined.add(symbol.line)
     for number in numbers:
         line = lines[number - 1].strip()
         yield Symbol(number, line, "[definition]" if number in defined else "")
+
+
+def _find_word(lines: Sequence[str], name: str) -> list[int]:
+    word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+    return [number for number, line in enumerate(lines, 1) if name in line and word.search(line)]
 
 
 def _parse_python(text: str) -> ast.Module | None:
@@ -136,20 +142,17 @@ def _find_in_python(tree: ast.Module) -> Iterator[Symbol]:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield Symbol(node.lineno, within + name, "method" if within else "def")
             case ast.Assign(targets=targets):
-                yield from (
-                    Symbol(node.lineno, within + t.id, "var")
-                    for t in targets
-                    if isinstance(t, ast.Name)
-                )
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        yield Symbol(node.lineno, within + target.id, "var")
             case ast.AnnAssign(target=ast.Name(id=name)):
                 yield Symbol(node.lineno, within + name, "var")
             case ast.If(body=body, orelse=orelse):
                 todo += [(within, inner) for inner in (*body, *orelse)]
             case ast.Try(body=body, handlers=handlers, orelse=orelse):
-                todo += [
-                    (within, inner)
-                    for inner in (*body, *orelse, *(i for h in handlers for i in h.body))
-                ]
+                todo += [(within, inner) for inner in (*body, *orelse)]
+                for handler in handlers:
+                    todo += [(within, inner) for inner in handler.body]
             case _:
                 pass
 
@@ -178,19 +181,18 @@ def _find_uses_in_python(tree: ast.Module, name: str) -> Iterator[int]:
 
 def _find_in_lines(language: str, text: str) -> Iterator[Symbol]:
     for number, line in enumerate(text.split("\n"), 1):
-        if (
-            len(line) > MAX_LINE_CHARS
-            or not line.strip()
-            or line.lstrip().startswith(("//", "*", "/*"))
-        ):
+        is_comment = line.lstrip().startswith(("//", "*", "/*"))
+        if len(line) > MAX_LINE_CHARS or not line.strip() or is_comment:
             continue
-        found = next(
-            (match for pattern in _PATTERNS[language] if (match := pattern.match(line))), None
-        )
+
+        matches = (pattern.match(line) for pattern in _PATTERNS[language])
+        found = next(filter(None, matches), None)
         if found is not None:
             yield Symbol(number, found[2], found[1])
-        elif language in _FUNCTION_PREFIXES and (name := _function_name(language, line)):
-            yield Symbol(number, name, "function" if language == "c" else "method")
+        elif language in _FUNCTION_PREFIXES:
+            name = _function_name(language, line)
+            if name:
+                yield Symbol(number, name, "function" if language == "c" else "method")
 
 
 def _function_name(language: str, line: str) -> str:

@@ -106,41 +106,12 @@ def _render_reminder(job: str) -> str:
     return f"{name}: {told.get('what', '')} ({told.get('when', '')})"
 
 
-_STOP_WORDS = frozenset(
-    {
-        *("the", "a", "an", "my", "me", "to", "of", "about", "for", "that", "this", "it", "please"),
-        *(
-            "reminder",
-            "reminders",
-            "remind",
-            "memory",
-            "fact",
-            "alarm",
-            "one",
-            "can",
-            "could",
-            "you",
-            "so",
-            "has",
-        ),
-        *(
-            "cancel",
-            "delete",
-            "remove",
-            "drop",
-            "stop",
-            "skip",
-            "scrap",
-            "any",
-            "more",
-            "need",
-            "not",
-            "and",
-            "off",
-        ),
-        *("is", "are", "was", "i", "we", "he", "she", "its"),
-    }
-)
+_STOP_WORDS_TEXT = """
+the a an my me to of about for that this it please reminder reminders remind memory fact alarm one
+can could you so has cancel delete remove drop stop skip scrap any more need not and off is are
+was i we he she its
+"""
+_STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 
 
 def choose_line(lines: Sequence[str], text: str, what: str) -> str:
