@@ -163,11 +163,9 @@ def find_tool(name: str, tools: Tools) -> Tool | None:
     """The tool that a model calls by this name, ours or one from elsewhere; None where there is
     none."""
     tool = tools.get(name) or tools.get(TOOL_ALIASES.get(name, ""))
-    return (
-        tool
-        if tool is None or name in tools or name not in IMPLIED_ARGUMENTS
-        else _Meaning(tool, IMPLIED_ARGUMENTS[name])
-    )
+    if tool is None or name in tools or name not in IMPLIED_ARGUMENTS:
+        return tool
+    return _Meaning(tool, IMPLIED_ARGUMENTS[name])
 
 
 class _Meaning:
@@ -189,10 +187,9 @@ class _Meaning:
             given = None  # the tool says what is wrong with it
         if isinstance(given, dict) and self._implied.keys().isdisjoint(given):
             meant = msgspec.json.encode(self._implied)[1:-1]
-            written = bytes(arguments).lstrip()[1:]
-            arguments = msgspec.Raw(
-                b"{" + meant + (b"," if given else b"") + written
-            )  # what is wrong in it stays wrong
+            comma = b"," if given else b""
+            written = bytes(arguments).lstrip()[1:]  # what is wrong in it stays wrong
+            arguments = msgspec.Raw(b"{" + meant + comma + written)
         return await self._tool.run(arguments, context)
 
 
@@ -224,13 +221,7 @@ def _strip_id_prefixes(arguments: dict[str, Any]) -> None:
         if name in ("task_id", "parent_id") and isinstance(value, str):
             arguments[name] = _strip_id_prefix(value)
         elif name in ("depends_on", "add_blocks", "add_blocked_by"):
-            listed = (
-                value
-                if isinstance(value, list)
-                else decode_if_json(value)
-                if isinstance(value, str)
-                else value
-            )
+            listed = decode_if_json(value) if isinstance(value, str) else value
             if isinstance(listed, list):
                 arguments[name] = [
                     _strip_id_prefix(each) if isinstance(each, str) else each for each in listed
@@ -264,13 +255,14 @@ def _normalize_edits(arguments: dict[str, Any]) -> None:
     if isinstance(edits, dict):
         edits = [edits]
     if isinstance(edits, list):
-        names = _OLD_ALIASES | _NEW_ALIASES
-        arguments["edits"] = [
-            {names.get(key, key): value for key, value in edit.items()}
-            if isinstance(edit, dict)
-            else edit
-            for edit in edits
-        ]
+        arguments["edits"] = [_rename_edit_fields(edit) for edit in edits]
+
+
+def _rename_edit_fields(edit: Any) -> Any:
+    if not isinstance(edit, dict):
+        return edit
+    names = _OLD_ALIASES | _NEW_ALIASES
+    return {names.get(key, key): value for key, value in edit.items()}
 
 
 def decode_if_json(text: str) -> Any:

@@ -67,12 +67,9 @@ class ToolSearch:
         now = [spec for spec in self.deferred.values() if is_offered(spec, context.options)]
         found = search_specs(query, now)
         if not found:
-            held = search_specs(query, tuple(self.deferred.values()))
-            why = (
-                "more tools are available after the plan is approved"
-                if held
-                else f"there are: {_join_names(now) or 'none now'}"
-            )
+            why = f"there are: {_join_names(now) or 'none now'}"
+            if search_specs(query, tuple(self.deferred.values())):
+                why = "more tools are available after the plan is approved"
             raise ToolError(f"no tool that you may use now matches {query[:100]!r}; {why}")
         lines = "\n".join(f"- {render_tool_line(spec)}" for spec in found)
         loaded = SessionOptions(loaded_tools=tuple(spec.name for spec in found))
@@ -89,25 +86,19 @@ def list_offered_specs(tools: Tools, options: SessionOptions) -> list[Spec]:
     later = search.deferred if isinstance(search, ToolSearch) else {}
     specs = {name: tool.spec for name, tool in tools.items() if is_offered(tool.spec, options)}
     first = {name for name, spec in specs.items() if name not in later or is_in_mode(spec, options)}
-    loaded = [
-        name
-        for name in options.loaded_tools or ()
-        if name in later and name in specs and name not in first
-    ]
-    return [spec for name, spec in specs.items() if name in first] + [
-        specs[name] for name in loaded
-    ]
+    offered = [spec for name, spec in specs.items() if name in first]
+    loaded = [name for name in options.loaded_tools or () if name in later and name not in first]
+    return [*offered, *(specs[name] for name in loaded if name in specs)]
 
 
 def make_schemas(tools: Tools) -> tuple[ToolSchema, ...]:
     """What models are told of these tools."""
-    specs = [tool.spec for tool in tools.values()]
-    return tuple(
-        make_tool_schema(
-            spec.name, escape_invisible(spec.description), _escape_schema(spec.parameters)
-        )
-        for spec in specs
-    )
+    schemas = list[ToolSchema]()
+    for tool in tools.values():
+        description = escape_invisible(tool.spec.description)
+        parameters = _escape_schema(tool.spec.parameters)
+        schemas.append(make_tool_schema(tool.spec.name, description, parameters))
+    return tuple(schemas)
 
 
 def _escape_schema(schema: dict[str, Any]) -> dict[str, Any]:
@@ -184,9 +175,8 @@ def render_tool_list(specs: Sequence[Spec]) -> str:
 
 def render_tool_line(spec: Spec) -> str:
     """A tool in a line: its name, and the beginning of what it does."""
-    said = re.split(
-        r"[.:;](?:\s|$)", " ".join(escape_invisible(spec.description).split()), maxsplit=1
-    )[0]
+    line = " ".join(escape_invisible(spec.description).split())
+    said = re.split(r"[.:;](?:\s|$)", line, maxsplit=1)[0]
     if len(said) > MAX_LINE_CHARS:
         said = f"{said[:MAX_LINE_CHARS].rpartition(' ')[0].rstrip(',')} …"
     return f"{spec.name}: {said}"
@@ -195,32 +185,47 @@ def render_tool_line(spec: Spec) -> str:
 def search_specs(query: str, specs: Sequence[Spec]) -> list[Spec]:
     """Those whose names stand in the query; else those that its words fit best."""
     asked = {each.strip("`'\"") for each in re.split(r"[\s,;]+", query.removeprefix("select:"))}
-    if named := [spec for spec in specs if spec.name in asked][:MAX_NAMED]:
-        return named
+    named = [spec for spec in specs if spec.name in asked]
+    if named:
+        return named[:MAX_NAMED]
+
     words = _extract_words(query) - _STOP_WORDS
-    ranked = sorted(((_score(words, spec), -i) for i, spec in enumerate(specs)), reverse=True)
-    best = ranked[0][0] if ranked else 0
-    return [specs[-i] for fits, i in ranked[:MAX_FOUND] if fits * 2 >= best >= MIN_SCORE]
+    scored = [(_score(words, spec), spec) for spec in specs]
+    scored.sort(key=lambda pair: pair[0], reverse=True)
+    best = max((score for score, _ in scored), default=0)
+    if best < MIN_SCORE:
+        return []
+    return [spec for score, spec in scored[:MAX_FOUND] if score * 2 >= best]
 
 
 def _score(words: set[str], spec: Spec) -> int:
     """A word in the name counts four times, one in what it does twice, one in what its arguments
     are once."""
     told = msgspec.json.encode(spec.parameters).decode()
-    weighed = (
-        (4, _extract_words(spec.name), 3),
-        (2, _extract_words(f"{spec.hint} {spec.description}"), 4),
-        (1, _extract_words(told), 4),
-    )
-    return sum(
-        weight
-        for word in words
-        for weight, there, least in weighed
-        if len(word) >= least
-        and any(
-            each.startswith(word) or (word.startswith(each) and len(each) > 3) for each in there
-        )
-    )
+    in_name = _extract_words(spec.name)
+    in_description = _extract_words(f"{spec.hint} {spec.description}")
+    in_parameters = _extract_words(told)
+
+    score = 0
+    for word in words:
+        if _has_form(word, in_name):
+            score += 4
+        if len(word) < 4:
+            continue
+        if _has_form(word, in_description):
+            score += 2
+        if _has_form(word, in_parameters):
+            score += 1
+    return score
+
+
+def _has_form(word: str, words: set[str]) -> bool:
+    """Whether the word is there in a longer form, or in a shorter one of more than 3 letters."""
+    return any(_is_form(word, each) for each in words)
+
+
+def _is_form(word: str, other: str) -> bool:
+    return other.startswith(word) or (len(other) > 3 and word.startswith(other))
 
 
 def _extract_words(text: str) -> set[str]:
@@ -228,9 +233,8 @@ def _extract_words(text: str) -> set[str]:
 
 
 _STOP_WORDS = _extract_words(
-    "all and any are can for from have here how into need not one some that the them this "
-    "tool tools use what when"
-    " where which who will with you your"
+    "all and any are can for from have here how into need not one some that the them this tool "
+    "tools use what when where which who will with you your"
 )
 
 

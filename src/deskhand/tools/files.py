@@ -84,7 +84,9 @@ async def write_file(
     label = await _written_label(before if mode == "append" else None, context)
     rows = await _write_undoable("write_file", path, data, context, label)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-    verb = "created" if before is None else "added to" if mode == "append" else "replaced"
+    verb = "added to" if mode == "append" else "replaced"
+    if before is None:
+        verb = "created"
     result = make_result(
         f"ok, {verb} {path}: {lines} lines, {len(data)} bytes",
         join_labels((call_label(context), label)),
@@ -135,13 +137,11 @@ def _number_lines(path: str, data: bytes, start_line: int, end_line: int) -> tup
     if last < first:
         raise ToolError(f"end_line {end_line} comes before start_line {start_line}")
     last = min(last, first + MAX_LINES - 1)
-    numbered = "\n".join(
-        f"{n} | {lines[n - 1].removesuffix(chr(13))}" for n in range(first, last + 1)
-    )
-    return numbered, "" if (first, last) == (
-        1,
-        len(lines),
-    ) else f"\n[lines {first}-{last} of {len(lines)}]"
+    shown = enumerate(lines[first - 1 : last], first)
+    numbered = "\n".join(f"{number} | {line.removesuffix(chr(13))}" for number, line in shown)
+    if (first, last) == (1, len(lines)):
+        return numbered, ""
+    return numbered, f"\n[lines {first}-{last} of {len(lines)}]"
 
 
 def _apply_change(path: str, before: bytes, edits: list[Replacement], patch: str) -> bytes:
@@ -243,11 +243,10 @@ async def _check_readers(path: str, opened: OpenedFile | None, context: Context)
     """Raises ToolError, in the same words whatever stands there, or would, for a file that is not
     for all who read this conversation: whether a change can be made tells what is in it."""
     marks = await load_marks(context)
-    place = (
-        opened.place
-        if opened is not None
-        else await anyio.to_thread.run_sync(marks.resolve_place, path)
-    )
+    if opened is not None:
+        place = opened.place
+    else:
+        place = await anyio.to_thread.run_sync(marks.resolve_place, path)
     if await anyio.to_thread.run_sync(marks.is_hidden_from, place, context):
         raise ToolError(f"{path!r} is only for its owner, and others can read this conversation")
 
@@ -265,11 +264,9 @@ async def _require_text_file(path: str, opened: OpenedFile | None, context: Cont
         )
     data = opened.data
     if b"\0" in data[:BINARY_CHECK_BYTES]:
-        size = (
-            f"over {MAX_READ_BYTES >> 20} MB"
-            if len(data) > MAX_READ_BYTES
-            else f"{len(data)} bytes"
-        )
+        size = f"{len(data)} bytes"
+        if len(data) > MAX_READ_BYTES:
+            size = f"over {MAX_READ_BYTES >> 20} MB"
         raise ToolError(
             f"{path!r} is not a text file ({size})", await _opened_label(opened, context)
         )

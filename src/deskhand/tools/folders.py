@@ -90,14 +90,7 @@ class _Walk:
         line = indent + display_name(entry.name)
         note = f"  {twin}" if twin else ""
         if entry.kind != "folder":
-            size = (
-                "(link)"
-                if entry.kind == "link"
-                else f"{entry.size_bytes} bytes"
-                if entry.kind == "file"
-                else "(other)"
-            )
-            self.lines.append(f"{line}  {size}{note}")
+            self.lines.append(f"{line}  {_describe_size(entry)}{note}")
             return
         self.lines.append(f"{line}/{note}")
         if depth > 1:
@@ -105,6 +98,12 @@ class _Walk:
                 self.run(f"{path}/{entry.name}", depth - 1, indent + "  ")
             except ToolError as error:
                 self.lines.append(f"{indent}  [not listed: {error}]")
+
+
+def _describe_size(entry: Entry) -> str:
+    if entry.kind == "file":
+        return f"{entry.size_bytes} bytes"
+    return "(link)" if entry.kind == "link" else "(other)"
 
 
 _MORE_TEXT = f"[and more: only {MAX_LISTED} names are listed; list a folder of these]"
@@ -136,11 +135,8 @@ class Look:
     def _filter_hits(self, marks: LabelMarks, context: Context) -> Label:
         found = dict.fromkeys(self.places)
         closed = {place for place in found if marks.is_hidden_from(place, context)}
-        kept = [
-            (hit, place)
-            for hit, place in zip(self.hits, self.places, strict=True)
-            if place not in closed
-        ]
+        both = zip(self.hits, self.places, strict=True)
+        kept = [(hit, place) for hit, place in both if place not in closed]
         self.hits = [hit for hit, _ in kept]
         self.places = [place for _, place in kept]
         return marks.listing_label(dict.fromkeys(self.places))

@@ -441,12 +441,13 @@ class Workspace:
         _check_path(path)
         if not path.startswith("/"):
             path = f"{self._roots[0].real}/{path}"
-        inside = [
-            (root, str(PurePosixPath(path).relative_to(top)))
-            for root in self._roots
-            for top in (root.given, root.real)
-            if PurePosixPath(path).is_relative_to(top)
-        ]
+        asked = PurePosixPath(path)
+        inside = list[tuple[_Root, str]]()
+        for root in self._roots:
+            for top in (root.given, root.real):
+                if asked.is_relative_to(top):
+                    inside.append((root, str(asked.relative_to(top))))
+
         # The innermost root decides whether writing is allowed there.
         inside.sort(key=lambda found: (len(found[0].real), found[0].write), reverse=True)
         if not inside or (write and not inside[0][0].write):
@@ -529,18 +530,17 @@ def place_of(descriptor: int, asked: str = "") -> Place | None:
         there = os.lstat(real)
     except OSError:
         return None
-    return (
-        Place(real, asked, status.st_ino, status.st_ctime_ns)
-        if os.path.samestat(there, status)
-        else None
-    )
+    if not os.path.samestat(there, status):
+        return None
+    return Place(real, asked, status.st_ino, status.st_ctime_ns)
 
 
 def _retry_until_stable(path: str, once: Callable[[], T | None]) -> T:
     """What comes of it when nobody moves the file meanwhile. Raises ToolError where somebody always
     does."""
     for _ in range(_MAX_TRIES):
-        if (found := once()) is not None:
+        found = once()
+        if found is not None:
             return found
     raise ToolError(f"{path!r} keeps being moved or replaced; try again")
 

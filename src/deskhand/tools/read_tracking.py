@@ -86,13 +86,10 @@ class AccessTimes:
         context: Context,
         heard: Label = LOCAL,
     ) -> None:
-        roots = _list_roots(context)
-        self._marks, self._marked, self._roots, self._lock = (
-            marks,
-            set(marked),
-            tuple(roots),
-            threading.Lock(),
-        )
+        self._marks = marks
+        self._marked = set(marked)
+        self._roots = _list_roots(context)
+        self._lock = threading.Lock()
         self._armed = None if armed is None else list(armed)
         self.read_paths: frozenset[str] = frozenset()
         """The marked files that were read; a folder stands for those in it, whose names were."""
@@ -116,21 +113,18 @@ class AccessTimes:
         """The same, which blocks. `tell` is told what others have read, if they run."""
         roots = _list_roots(context)
         stored = [path for path in marks.stored if _is_beneath(path, roots)]
-        marked = [
-            *stored,
-            *(path for path in iter_private_files(roots[0]) if path not in marks.stored),
-        ]
+        private = [path for path in iter_private_files(roots[0]) if path not in marks.stored]
+        marked = [*stored, *private]
         if not marked:
             return cls(marks, (), (), context)
         if len(marked) <= MAX_MARKED:
             return cls._arm_all(marks, marked, stored, context, tell)
+
         # What people of the house had written is not looked at then, but counts as read.
-        heard = join_labels((LOCAL, *(replace(LOCAL, by=marks.stored[path].by) for path in stored)))
-        stored = [path for path in stored if is_tainted(marks.stored[path])]
-        marked = [
-            path for path in marked if path not in marks.stored or is_tainted(marks.stored[path])
-        ]
-        return cls._arm_all(marks, marked, stored, context, tell, heard)
+        writers = (marks.stored[path].by for path in stored)
+        heard = join_labels((LOCAL, *(replace(LOCAL, by=by) for by in writers)))
+        tainted = [path for path in stored if is_tainted(marks.stored[path])]
+        return cls._arm_all(marks, [*tainted, *private], tainted, context, tell, heard)
 
     @classmethod
     def _arm_all(
@@ -144,19 +138,20 @@ class AccessTimes:
     ) -> AccessTimes:
         if len(marked) > MAX_MARKED:
             return cls(marks, marked, None, context, heard)
-        telling = (
-            *stored,
-            *(path for path in marked if path not in marks.stored and _is_telling_name(path)),
-        )
+        unmarked = [path for path in marked if path not in marks.stored]
+        telling = (*stored, *filter(_is_telling_name, unmarked))
         folders = {os.path.dirname(path) for path in telling}  # noqa: PTH120 -- strings, as the marks have them
         paths = dict.fromkeys((*marked, *folders))
-        if dirty := {path for path in paths if was_accessed(path, gone=False)}:
+        dirty = {path for path in paths if was_accessed(path, gone=False)}
+        if dirty:
             tell(dirty)
+
         armed = list[_Armed]()
         sure = True
         known = context.reach.shadow.armed if context.reach.shadow is not None else {}
         for path in paths:
-            if name := _arm_name(path):
+            name = _arm_name(path)
+            if name is not None:
                 armed.append(name)
                 continue
             try:
@@ -165,11 +160,8 @@ class AccessTimes:
                 sure = sure and "\\x" not in path  # a name that is no text cannot be looked at
                 continue  # it is gone, or another folder lies in the way: nobody reads it there
             try:
-                armed.append(
-                    _arm_file(
-                        path, descriptor, known, (lambda paths: None) if path in dirty else tell
-                    )
-                )
+                tell_of_file = _tell_nobody if path in dirty else tell
+                armed.append(_arm_file(path, descriptor, known, tell_of_file))
             except (OSError, ValueError):
                 sure = False
             finally:
@@ -187,7 +179,8 @@ class AccessTimes:
         if self._armed is not None:
             armed = _Armed(path, status.st_dev, status.st_ino, status.st_ctime_ns)
             self._armed = [*(each for each in self._armed if each.path != path), armed]
-        self._add_reads({path} if status.st_atime_ns != LONG_AGO_NS or self._armed is None else ())
+        if status.st_atime_ns != LONG_AGO_NS or self._armed is None:
+            self._add_reads((path,))
 
     def note_reads(self, paths: Collection[str]) -> None:
         """It may have read these: they were read since they were armed."""
@@ -214,13 +207,8 @@ class AccessTimes:
         if self._armed is None:
             self._add_reads((*self._marked, *self._late_labels))
         else:
-            self._add_reads(
-                [
-                    each.path
-                    for each in self._armed
-                    if each.path not in self.read_paths and each.was_touched()
-                ]
-            )
+            unread = [each for each in self._armed if each.path not in self.read_paths]
+            self._add_reads([each.path for each in unread if each.was_touched()])
         labels = [word.label for word in words if word.covers_any_in(self._roots)]
         self._other_label = join_labels((self._other_label, *labels))
 
@@ -230,11 +218,12 @@ class AccessTimes:
         if now.stored == self._marks.stored:
             return
         for path, label in now.stored.items():
-            if _is_beneath(path, self._roots) and label not in (
+            known = (
                 self._marks.stored.get(path),
                 self._own_labels.get(path),
                 self._late_labels.get(path),
-            ):
+            )
+            if label not in known and _is_beneath(path, self._roots):
                 yield label
 
     def current_label(self) -> Label:
@@ -250,11 +239,8 @@ class AccessTimes:
         """That of the files which it read."""
         read = self.read_paths
         files = {each for each in read if each in self._marked}
-        private = (
-            path
-            for path in self._marked
-            if path not in self._marks.stored and _is_telling_name(path)
-        )
+        unmarked = (path for path in self._marked if path not in self._marks.stored)
+        private = filter(_is_telling_name, unmarked)
         named = {path for path in (*self._marks.stored, *private) if os.path.dirname(path) in read}  # noqa: PTH120
         given = list(self._late_labels.items())  # others may give more just now
         late = (label for path, label in given if path in read or os.path.dirname(path) in read)  # noqa: PTH120
@@ -266,12 +252,11 @@ class AccessTimes:
         label = join_labels((context.label, self.label()))
         if not needs_mark(label) and not self._marked:
             return ()
-        armed = [
-            each
-            for each in self._armed or ()
-            if each.kind != "folder" and each.path in self._marked
-        ]
-        moved = {each.inode: self._marks.join_labels((each.path,)) for each in armed}
+        moved = dict[int, Label]()
+        for each in self._armed or ():
+            if each.kind != "folder" and each.path in self._marked:
+                moved[each.inode] = self._marks.join_labels((each.path,))
+
         rows: list[Change] = []
         unwatched = _iter_unwatched(context, self._begun_ns) if needs_mark(label) else ()
         beside = (os.fsencode(path).decode(errors="backslashreplace") for path in unwatched)
@@ -282,13 +267,17 @@ class AccessTimes:
                 if "\\x" in path:  # it is there, under a name that is no text
                     rows += self._marks.mark_content(path, label, context)
                 continue  # what was removed keeps its mark: it may be put back
-            kind = (
-                self._marks.mark_content if stat.S_ISREG(status.st_mode) else self._marks.mark_entry
-            )
             said = join_labels((label, moved.get(status.st_ino, LOCAL)))
             self._own_labels[encode_path(self._marks.entry_path(path))] = said
-            rows += kind(path, said, context)
+            if stat.S_ISREG(status.st_mode):
+                rows += self._marks.mark_content(path, said, context)
+            else:
+                rows += self._marks.mark_entry(path, said, context)
         return tuple(rows)
+
+
+def _tell_nobody(paths: Collection[str]) -> None:
+    pass
 
 
 def _arm_name(path: str) -> _Armed | None:
@@ -337,8 +326,10 @@ def _arm_file(
     """Give it a last access long ago, after telling that it has had another, and note in `known`
     that this has changed it. Raises OSError; ValueError where reads leave no trace."""
     status = os.fstat(descriptor)
-    folder = stat.S_ISDIR(status.st_mode)
-    if not (folder or stat.S_ISREG(status.st_mode)) or not keeps_access_times(descriptor, status):
+    is_folder = stat.S_ISDIR(status.st_mode)
+    if not is_folder and not stat.S_ISREG(status.st_mode):
+        raise ValueError(path)
+    if not keeps_access_times(descriptor, status):
         raise ValueError(path)
     if status.st_atime_ns != LONG_AGO_NS:
         tell((path,))
@@ -346,9 +337,8 @@ def _arm_file(
         os.utime(descriptor, ns=(LONG_AGO_NS, status.st_mtime_ns))
         status = os.fstat(descriptor)
         known[path] = (status.st_ctime_ns, changed_ns)
-    return _Armed(
-        path, status.st_dev, status.st_ino, status.st_ctime_ns, "folder" if folder else "file"
-    )
+    kind: Literal["file", "folder"] = "folder" if is_folder else "file"
+    return _Armed(path, status.st_dev, status.st_ino, status.st_ctime_ns, kind)
 
 
 _keeps_times_cache: dict[int, bool] = {}

@@ -64,29 +64,24 @@ def undo_files(
     paths = [each.path for each in items]
     with shadow.lock:
         ground.scan_paths(paths)
-        now = {path: seen.state for path in paths if (seen := shadow.entries.get(path)) is not None}
+        now = {path: shadow.entries[path].state for path in paths if path in shadow.entries}
         changed = [each for each in items if now.get(each.path) not in (each.after, each.before)]
         if changed and not force:
-            return UndoneEffect(
-                (),
-                tuple(
-                    LeftUndone(each.display_name, "changed", now.get(each.path) or "")
-                    for each in changed
-                ),
-            )
+            return UndoneEffect((), tuple(_describe_changed(each, now) for each in changed))
+
         wanted, left = _plan_states(ground, items, now)
         planned = [ChangedPath(path, now.get(path), state) for path, state in wanted.items()]
-        shadow.move_to_blobs([digest for each in planned if (digest := parse_digest(each.before))])
+        digests = [parse_digest(each.before) for each in planned]
+        shadow.move_to_blobs([digest for digest in digests if digest])
         one = ground.register(by, label)
         one.add(planned)
         failed = ground.apply_planned(one)
-        known = {each.path for each in items}
-        left += [
-            LeftUndone(_display_path(path), "failed", why)
-            for path, why in failed.items()
-            if path in known
-        ]
+        known = set(paths)
+        for path, why in failed.items():
+            if path in known:
+                left.append(LeftUndone(_display_path(path), "failed", why))
         ground.mark_ended(one, by.at)
+
         missed = {each.place for each in left}
         back = tuple(each.display_name for each in items if each.display_name not in missed)
         rows = ground.effect_rows(one) or make_undone_rows(by)
@@ -95,6 +90,10 @@ def undo_files(
                 by, ground.real, ground.list_for_review(one), outside=False, has=shadow.has_blob
             )
         return UndoneEffect(back, tuple(left), rows, one)
+
+
+def _describe_changed(item: UndoItem, now: Mapping[str, str]) -> LeftUndone:
+    return LeftUndone(item.display_name, "changed", now.get(item.path, ""))
 
 
 def _plan_states(
@@ -111,7 +110,8 @@ def _plan_states(
             left.append(LeftUndone(each.display_name, "lost"))
         else:
             wanted[each.path] = each.before
-    for path in [path for path, state in wanted.items() if state is not None]:
+    made = [path for path, state in wanted.items() if state is not None]
+    for path in made:
         for folder in parent_folders(path):
             if folder not in wanted and tree.stat_path(ground.root, folder) is None:
                 wanted[folder] = "d0755"
