@@ -84,27 +84,20 @@ async def task_update(  # noqa: PLR0913 -- one parameter for each argument
     task = require_task(graph, task_id)
     if status and parse_status(status) == "deleted":
         return make_task_result(graph, graphs.delete(graph, task_id), context)
-    given: dict[str, Any] = {
-        name: value
-        for name, value in (
-            ("title", subject),
-            ("description", description),
-            ("active", active_form),
-        )
-        if value
-    }
-    given |= {} if owner is None else {"owner": owner}
+    texts = {"title": subject, "description": description, "active": active_form}
+    given: dict[str, Any] = {name: text for name, text in texts.items() if text}
+    if owner is not None:
+        given["owner"] = owner
     if metadata:
-        given["metadata"] = {
-            key: value for key, value in (task.metadata | metadata).items() if value is not None
-        }
+        merged = task.metadata | metadata
+        given["metadata"] = {key: value for key, value in merged.items() if value is not None}
     if add_blocked_by:
         given["depends_on"] = tuple(dict.fromkeys((*task.depends_on, *add_blocked_by)))
     if status:
         given["status"] = parse_status(status)
-    changed = (
-        {each.id: each for each in graphs.update(graph, task_id, label, **given)} if given else {}
-    )
+    changed: dict[int, Task] = {}
+    if given:
+        changed = {each.id: each for each in graphs.update(graph, task_id, label, **given)}
     for blocked in add_blocks:
         after = merge_changes(graph, changed.values())
         changed |= {each.id: each for each in graphs.connect(after, blocked, (task_id,), label)}
@@ -159,11 +152,8 @@ async def todo_complete(content: str, context: Context) -> Done:
     """
     graph = await load_graph(context)
     wanted = to_one_line(content)
-    found = [
-        task
-        for task in graph.values()
-        if task.todo and task.status != "deleted" and task.title == wanted
-    ]
+    todos = [task for task in graph.values() if task.todo and task.status != "deleted"]
+    found = [task for task in todos if task.title == wanted]
     if not found:
         there = ", ".join(repr(each["content"]) for each in to_todos(graph)) or "none"
         whose = graph_label({task.id: task for task in _list_todos(graph)})
@@ -182,11 +172,8 @@ async def todo_list(context: Context) -> Done:
     """The to-do list: [ ] to be done, [>] being done, [x] done."""
     graph = await load_graph(context)
     todos = {task.id: task for task in _list_todos(graph)}
-    text = (
-        "\n".join(filter(None, (render_tasks(todos), render_progress(todos))))
-        or "the to-do list is empty"
-    )
-    return await make_bounded_result(text, context, graph_label(todos))
+    text = "\n".join(filter(None, (render_tasks(todos), render_progress(todos))))
+    return await make_bounded_result(text or "the to-do list is empty", context, graph_label(todos))
 
 
 def replace_todos(graph: TaskGraph, items: list[Todo], label: Label) -> tuple[Task, ...]:

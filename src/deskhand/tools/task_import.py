@@ -93,22 +93,25 @@ def _decode_json(data: bytes) -> Any:
 
 
 def _make_tasks(rows: list[dict[str, Any]], label: Label) -> ImportedTasks:
-    notes = (
-        [f"{len(rows) - MAX_TASKS:,} of {len(rows):,} tasks were left out"]
-        if len(rows) > MAX_TASKS
-        else []
-    )
-    rows = rows[:MAX_TASKS]
+    notes = list[str]()
+    if len(rows) > MAX_TASKS:
+        notes.append(f"{len(rows) - MAX_TASKS:,} of {len(rows):,} tasks were left out")
+        rows = rows[:MAX_TASKS]
+
     ids = _assign_ids(rows)
-    tasks = {
-        id_: _make_task(id_, row, ids, label) for id_, row in zip(ids.values(), rows, strict=True)
-    }
-    lost = sum(len(set(_task_names(row.get("depends_on"))) - {*ids}) for row in rows)
+    tasks = dict[int, Task]()
+    lost = 0
+    for id_, row in zip(ids.values(), rows, strict=True):
+        tasks[id_] = _make_task(id_, row, ids, label)
+        lost += len(set(_task_names(row.get("depends_on"))) - ids.keys())
     if lost:
         notes.append(f"{lost} dependencies on missing tasks were removed")
-    if cut := _break_cycles(tasks):
+
+    cut = _break_cycles(tasks)
+    if cut:
         notes.append(f"{cut} tasks depended on themselves; these dependencies were removed")
-    if again := _reopen_tasks(tasks):
+    again = _reopen_tasks(tasks)
+    if again:
         notes.append(
             f"{again} tasks were marked as done before the tasks that they depend on, and "
             "are open again"
@@ -143,18 +146,14 @@ def _make_task(id_: int, row: dict[str, Any], ids: Mapping[str, int], label: Lab
     said = to_one_line(_to_text(row.get("title")))
     text = clean_text(_to_text(row.get("description")))
     if len(said) > MAX_TITLE_CHARS:
-        said, text = said[: MAX_TITLE_CHARS - 1] + "…", f"{said}\n{text}"
+        text = f"{said}\n{text}"
+        said = said[: MAX_TITLE_CHARS - 1] + "…"
     try:
         status = parse_status(_to_text(row.get("status")) or "pending")
     except ToolError:
         status = "pending"
-    on = tuple(
-        dict.fromkeys(
-            ids[name]
-            for name in _task_names(row.get("depends_on"))
-            if name in ids and ids[name] != id_
-        )
-    )
+    needed = [ids[name] for name in _task_names(row.get("depends_on")) if name in ids]
+    on = tuple(dict.fromkeys(each for each in needed if each != id_))
     parent = ids.get(_task_name(row.get("parent")), 0)
     return Task(
         id_,

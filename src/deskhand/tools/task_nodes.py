@@ -33,8 +33,11 @@ class Finding(msgspec.Struct, frozen=True):
 def validate_graph(graph: TaskGraph) -> tuple[Finding, ...]:
     """What is wrong, the errors first."""
     tasks = list_tasks(graph)
-    found = [finding for task in tasks for finding in _validate_task(graph, task)]
-    if circle := find_cycle(graph):
+    found = list[Finding]()
+    for task in tasks:
+        found += _validate_task(graph, task)
+    circle = find_cycle(graph)
+    if circle:
         told = " -> ".join(f"#{id_}" for id_ in circle)
         found.append(Finding("cycle", circle[0], f"these depend on each other: {told}"))
     parts = _count_components(tasks)
@@ -154,13 +157,17 @@ def _find_dependencies(graph: TaskGraph, task: Task) -> set[int]:
 def _is_schema(schema: object) -> bool:
     if not isinstance(schema, Mapping):
         return False
-    kind = schema.get("type")
     fields = schema.get("properties", {})
-    kinds = kind if isinstance(kind, list) else [] if kind is None else [kind]
-    named = isinstance(fields, Mapping) and all(
-        isinstance(each, Mapping | bool) for each in fields.values()
-    )
-    return named and all(each in _JSON_TYPES for each in kinds)
+    if not isinstance(fields, Mapping):
+        return False
+    if not all(isinstance(each, Mapping | bool) for each in fields.values()):
+        return False
+
+    kind = schema.get("type")
+    if kind is None:
+        return True
+    kinds = kind if isinstance(kind, list) else [kind]
+    return all(each in _JSON_TYPES for each in kinds)
 
 
 def _may_output(task: Task, name: str) -> bool:
@@ -183,7 +190,7 @@ def _count_components(tasks: list[Task]) -> int:
     for id_ in beside:
         if id_ in seen:
             continue
-        parts = parts + 1
+        parts += 1
         left = [id_]
         seen.add(id_)
         while left:

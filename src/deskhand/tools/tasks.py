@@ -3,6 +3,7 @@ is on, and elsewhere once it was loaded."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -17,14 +18,13 @@ from .define import tool
 from .label_marks import needs_mark
 from .output import make_bounded_result
 from .task_graph import ChangedTasks, merge_changes, parse_status, require_task
-from .task_nodes import referenced_ids, resolve_templates, validate_graph
+from .task_nodes import Finding, referenced_ids, resolve_templates, validate_graph
 from .task_rows import load_graph, make_undoable_rows
 from .task_words import graph_label, list_open, render_progress, render_task_line, render_tasks
 
 ALL_DONE_TEXT = (
-    "\nAll tasks are done. Check that the whole request is met; then tell the person what "
-    "was done, what came of it"
-    " and what is left."
+    "\nAll tasks are done. Check that the whole request is met; then tell the person what was "
+    "done, what came of it and what is left."
 )
 TaskAction = Literal[
     "create", "list", "get", "update", "complete", "delete", "connect", "disconnect", "validate"
@@ -61,31 +61,24 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     graph = await load_graph(context)
     if action in ("list", "get", "validate"):
         return await _show_tasks(action, graph, task_id, context)
-    given: dict[str, Any] = {
-        name: value
-        for name, value in (
-            ("title", title),
-            ("description", description),
-            ("result", result),
-            ("node", node_type),
-        )
-        if value
-    }
-    given |= {} if parent_id is None else {"parent": parent_id}
-    given |= {} if config is None else {"config": config}
+    texts = {"title": title, "description": description, "result": result, "node": node_type}
+    given: dict[str, Any] = {name: text for name, text in texts.items() if text}
+    if parent_id is not None:
+        given["parent"] = parent_id
+    if config is not None:
+        given["config"] = config
     if status:
         given["status"] = parse_status(status)
     on = tuple(dict.fromkeys(depends_on or ()))
     label = task_label(context)
     match action:
         case "create":
-            changed = graphs.create(
-                graph, Task(0, **({"title": ""} | given), depends_on=on, label=label)
-            )
+            fields = {"title": ""} | given
+            changed = graphs.create(graph, Task(0, **fields, depends_on=on, label=label))
         case "update":
-            changed = _update_task(
-                graph, task_id, given | ({} if depends_on is None else {"depends_on": on}), label
-            )
+            if depends_on is not None:
+                given["depends_on"] = on
+            changed = _update_task(graph, task_id, given, label)
         case "complete":
             changed = graphs.update(graph, task_id, label, **(given | {"status": "completed"}))
         case "delete":
@@ -117,12 +110,9 @@ def make_task_result(
         said = f"ok, {len(changed)} tasks changed"
     counted = {task.id: task for task in after.values() if task.todo} if todos else after
     said = "\n".join(filter(None, (said, render_progress(counted))))
-    finished = (
-        bool(changed)
-        and not list_open(after)
-        and any(task.status == "completed" for task in changed)
-    )
-    said += ALL_DONE_TEXT if finished else _render_freed(after, changed)
+    has_completed = any(task.status == "completed" for task in changed)
+    is_all_done = has_completed and not list_open(after)
+    said += ALL_DONE_TEXT if is_all_done else _render_freed(after, changed)
     words = Text(said, graph_label(after))
     return Done((words,), changes=make_undoable_rows(graph, changed, context))
 
@@ -130,16 +120,12 @@ def make_task_result(
 def _render_freed(graph: TaskGraph, changed: ChangedTasks) -> str:
     """After something was completed, what it has freed, with the results that it may use."""
     done = {task.id for task in changed if task.status == "completed"}
-    freed = [
-        task
-        for task in list_open(graph)
-        if done & {*task.depends_on} and not graphs.list_blockers(graph, task)
-    ]
-    lines = [
-        f"\nnow free: {render_task_line(graph, task)}{_render_resolved(graph, task)}"
-        for task in freed[:5]
-    ]
-    return "".join(lines)
+    waiting = [task for task in list_open(graph) if not done.isdisjoint(task.depends_on)]
+    freed = [task for task in waiting if not graphs.list_blockers(graph, task)]
+    said = ""
+    for task in freed[:5]:
+        said += f"\nnow free: {render_task_line(graph, task)}{_render_resolved(graph, task)}"
+    return said
 
 
 def _render_resolved(graph: TaskGraph, task: Task) -> str:
@@ -159,25 +145,33 @@ def _update_task(graph: TaskGraph, id_: int, given: dict[str, Any], label: Label
 
 async def _show_tasks(action: TaskAction, graph: TaskGraph, id_: int, context: Context) -> Done:
     if action == "validate":
-        found = validate_graph(graph)
-        lines = [f"{f.kind}{f' in #{f.task}' if f.task else ''}: {f.words}" for f in found]
-        good = "" if any(not f.warning for f in found) else "valid: nothing is wrong"
-        return await make_bounded_result(
-            "\n".join(filter(None, (good, *lines))), context, graph_label(graph)
-        )
-    if action == "list" and not id_:
-        text = (
-            "\n".join(filter(None, (render_tasks(graph), render_progress(graph))))
-            or "no tasks yet: create the first one"
-        )
+        text = _render_findings(validate_graph(graph))
         return await make_bounded_result(text, context, graph_label(graph))
+
+    if action == "list" and not id_:
+        text = "\n".join(filter(None, (render_tasks(graph), render_progress(graph))))
+        text = text or "no tasks yet: create the first one"
+        return await make_bounded_result(text, context, graph_label(graph))
+
     task = require_task(graph, id_)
-    fields = msgspec.to_builtins(task) | {"description": resolve_templates(task.description, graph)}
+    fields = msgspec.to_builtins(task)
+    fields["description"] = resolve_templates(task.description, graph)
     fields.pop("label", None)
-    told = {n: graph[n] for n in (id_, *referenced_ids(task.description)) if n in graph}
+    ids = (id_, *referenced_ids(task.description))
+    told = {each: graph[each] for each in ids if each in graph}
     return await make_bounded_result(
         msgspec.json.encode(fields).decode(), context, graph_label(told)
     )
+
+
+def _render_findings(findings: Sequence[Finding]) -> str:
+    lines = list[str]()
+    if all(finding.warning for finding in findings):
+        lines.append("valid: nothing is wrong")
+    for finding in findings:
+        where = f" in #{finding.task}" if finding.task else ""
+        lines.append(f"{finding.kind}{where}: {finding.words}")
+    return "\n".join(lines)
 
 
 TOOLS = (manage_tasks.with_mode("deep_work"),)
