@@ -98,7 +98,8 @@ async def convert_document(
         "url": wanted.url,
         "selector": wanted.selector[:1000],
     }
-    said, complained = bytearray(), bytearray()
+    said = bytearray()
+    complained = bytearray()
     with anyio.CancelScope() as enough:
 
         def on_output(piece: bytes, is_error: bool) -> None:
@@ -111,9 +112,8 @@ async def convert_document(
 
         try:
             command = make_python_command(MODULE, msgspec.json.encode(asked) + b"\n" + data)
-            ended = await (await sandbox()).run(
-                msgspec.structs.replace(command, timeout_s=time_s), on_output
-            )
+            limited = msgspec.structs.replace(command, timeout_s=time_s)
+            ended = await (await sandbox()).run(limited, on_output)
         except SandboxError as error:
             raise ToolError(
                 f"{subject} was not read, because documents are only read in the sandbox: {error}"

@@ -92,11 +92,9 @@ class ExtractTool:
         )
         values = parse_answer(await context.ask(aside), wanted.fields)
         said = msgspec.json.encode(values).decode()
-        cut = (
-            f"\n[only its first {MAX_TEXT_CHARS:,} characters were read]"
-            if len(text) > MAX_TEXT_CHARS
-            else ""
-        )
+        cut = ""
+        if len(text) > MAX_TEXT_CHARS:
+            cut = f"\n[only its first {MAX_TEXT_CHARS:,} characters were read]"
         return await make_bounded_result(said, context, Label("tool_local", readers), cut)
 
 
@@ -163,16 +161,12 @@ def _is_of_kind(value: object, field: Field) -> bool:
             return isinstance(value, str) and value in field.choices
         case "boolean":
             return isinstance(value, bool)
+        case "integer" | "number" if isinstance(value, bool):
+            return False  # which is an int for Python
         case "integer":
-            return (
-                isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
-            )
+            return isinstance(value, int) and abs(value) <= MAX_NUMBER
         case "number":
-            return (
-                isinstance(value, int | float)
-                and not isinstance(value, bool)
-                and _is_in_range(value)
-            )
+            return isinstance(value, int | float) and _is_in_range(value)
         case "date":
             return isinstance(value, str) and _is_date(value)
 

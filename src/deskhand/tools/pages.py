@@ -55,11 +55,9 @@ def _read_plain_text(fetched: Fetched) -> list[str]:
     """The text, and a line for each thing that is not in it."""
     whole = _decode_body(fetched)
     text, hidden = strip_invisible(whole[:MAX_TEXT_CHARS])
-    notes = (
-        [(f"[removed because it is not visible to people: {hidden:,} characters]")]
-        if hidden
-        else []
-    )
+    notes = list[str]()
+    if hidden:
+        notes.append(f"[removed because it is not visible to people: {hidden:,} characters]")
     if len(whole) > MAX_TEXT_CHARS:
         notes.append(f"[only the first {MAX_TEXT_CHARS:,} characters of {len(whole):,} are given]")
     return [text, *notes]
@@ -67,13 +65,11 @@ def _read_plain_text(fetched: Fetched) -> list[str]:
 
 def _is_plain_text(fetched: Fetched) -> bool:
     kind = fetched.media_type
+    is_text = kind.startswith("text/") and kind not in _MARKUP_TYPES
+    if not is_text and kind not in _PLAIN_TYPES and not kind.endswith("+json"):
+        return False
     start = fetched.body[:1024]
-    text = (
-        (kind.startswith("text/") and kind not in _MARKUP_TYPES)
-        or kind in _PLAIN_TYPES
-        or kind.endswith("+json")
-    )
-    return text and b"\0" not in start and not start.startswith(_DOCUMENT_SIGNATURES)
+    return b"\0" not in start and not start.startswith(_DOCUMENT_SIGNATURES)
 
 
 def _decode_body(fetched: Fetched) -> str:
@@ -82,13 +78,10 @@ def _decode_body(fetched: Fetched) -> str:
     said = fetched.headers.get("content-type", "").lower().partition("charset=")[2]
     if body.startswith(codecs.BOM_UTF8):
         return body[3:].decode("utf-8", "replace")
+    charset = said.partition(";")[0].strip(" \"'")[:40]
     try:
-        return body.decode(said.partition(";")[0].strip(" \"'")[:40] or "utf-8", "replace")
-    except (
-        LookupError,
-        UnicodeError,
-        ValueError,
-    ):  # an unknown charset, or one that is none of text
+        return body.decode(charset or "utf-8", "replace")
+    except (LookupError, ValueError):  # an unknown charset, or one that is none of text
         return body.decode("utf-8", "replace")
 
 
@@ -112,12 +105,12 @@ class Pages:
     def put(self, key: tuple[str, ...], page: FetchedPage, cache_control: str, now: float) -> None:
         """Keep a page, unless its server forbids it or lets it grow old at once."""
         self._drop(key)
+        if _PRIVATE.search(cache_control):
+            return
+        keep_s = self._keep_s
         age = _MAX_AGE.search(cache_control)
-        keep_s = (
-            0.0
-            if _PRIVATE.search(cache_control)
-            else min(self._keep_s, float(age[1]) if age else self._keep_s)
-        )
+        if age is not None:
+            keep_s = min(keep_s, float(age[1]))
         size = 4 * len(page.text) + 1000  # at least what Python takes for it
         if keep_s <= 0 or size > self._size_bytes:
             return
@@ -127,5 +120,6 @@ class Pages:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, key: tuple[str, ...]) -> None:
-        if found := self._kept.pop(key, None):
+        found = self._kept.pop(key, None)
+        if found is not None:
             self._bytes -= found[1]

@@ -86,28 +86,23 @@ class _Search:
         failed: list[str] = []
         for name in names:
             try:
-                return _render_results(
-                    await self._query_engine(name, query, count, context), failed
-                )
+                found = await self._query_engine(name, query, count, context)
+                return _render_results(found, failed)
             except NetError as error:
                 failed.append(_name_problem(ENGINES[name], str(error)))
-        hint = (
-            " An engine with an API key is more reliable: see docs/web.md."
-            if names == [_FREE_ENGINE]
-            else ""
-        )
-        return _untrusted_result(
-            f"[web_search: no engine answered. {' '.join(failed)}{hint}]", "", "error"
-        )
+
+        said = " ".join(failed)
+        if names == [_FREE_ENGINE]:
+            said += " An engine with an API key is more reliable: see docs/web.md."
+        return _untrusted_result(f"[web_search: no engine answered. {said}]", "", "error")
 
     async def _query_engine(
         self, name: EngineName, query: str, count: int, context: Context
     ) -> _Found:
         engine = ENGINES[name]
         own = name == self._config.engine
-        base = (self._config.url if own and name == "searxng" else "") or self._bases.get(
-            name, engine.base
-        )
+        base = self._config.url if own and name == "searxng" else ""
+        base = base or self._bases.get(name, engine.base)
         if not base:
             raise NetError(f"{engine.title} has no address: set web_search.url.")
         variable = (self._config.key_env if own else "") or engine.key_env
@@ -134,11 +129,9 @@ def _allow_own_engine(net: Net, base: str) -> Net:
 
 def _name_problem(engine: SearchEngine, problem: str) -> str:
     """The problem as a sentence that says whose it is."""
-    return (
-        f"{problem[:1].upper()}{problem[1:]}"
-        if engine.title in problem
-        else f"{engine.title}: {problem}"
-    )
+    if engine.title not in problem:
+        return f"{engine.title}: {problem}"
+    return f"{problem[:1].upper()}{problem[1:]}"
 
 
 def _is_sendable(key: str) -> bool:

@@ -79,11 +79,9 @@ class _Output:
         text = join_ends(
             data[: utf8_boundary(data, EDGE_BYTES)], bytes(self.tail), self.size, self.handle
         )
-        return text + (
-            f"\n[only its first {MAX_KEPT_BYTES >> 20} MB were kept]"
-            if self.size > MAX_KEPT_BYTES
-            else ""
-        )
+        if self.size > MAX_KEPT_BYTES:
+            text += f"\n[only its first {MAX_KEPT_BYTES >> 20} MB were kept]"
+        return text
 
 
 def _make_shell(usual_s: float) -> FunctionTool:
@@ -134,17 +132,15 @@ async def run_watched(
         looked = await watch.finish()
     status: ResultStatus = "ok" if ended.code == 0 else "error"
     text += describe_exit(ended, wanted.timeout_s, bool(text)) + network.render_note() + looked.said
-    if why := explain_read_only(context):
+    why = explain_read_only(context)
+    if why:
         text += f"\n[{why}]"
-    marks = (
-        *looked.rows,
-        *(
-            mark_blob(output.handle, join_labels((context.label, looked.label)), context)
-            if output.handle
-            else ()
-        ),
-    )
-    return Done((Text(text, looked.label),), status, marks)
+
+    rows = looked.rows
+    if output.handle:
+        label = join_labels((context.label, looked.label))
+        rows += mark_blob(output.handle, label, context)
+    return Done((Text(text, looked.label),), status, rows)
 
 
 async def _run_sandboxed(

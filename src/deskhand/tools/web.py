@@ -172,19 +172,18 @@ class WebFetch:
 def _explain_status(fetched: Fetched, waits: float) -> str:
     """What a status means, and what to do about it."""
     status = fetched.status
-    said = _STATUS_TEXTS.get(status) or (
-        "the site has a problem. Try again later, or use another source."
-        if status >= 500
-        else "this is not a page. Check the address, or look for another source."
-    )
-    wait = (
-        f" Wait {waits:.0f} s before you try again."
-        if waits
-        else " Try again later."
-        if status == 429
-        else ""
-    )
-    return f"{fetched.url} answered with {status}: {said}{wait}"
+    if status in _STATUS_TEXTS:
+        said = _STATUS_TEXTS[status]
+    elif status >= 500:
+        said = "the site has a problem. Try again later, or use another source."
+    else:
+        said = "this is not a page. Check the address, or look for another source."
+
+    if waits:
+        said += f" Wait {waits:.0f} s before you try again."
+    elif status == 429:
+        said += " Try again later."
+    return f"{fetched.url} answered with {status}: {said}"
 
 
 def _render_piece(page: FetchedPage, offset: int, limit: int) -> str:

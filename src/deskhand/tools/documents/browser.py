@@ -94,10 +94,11 @@ class Browser:
         self._until = until
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
-        self._in, self._out, theirs_in, theirs_out = (
-            fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 10)
-            for each in (ours_in, ours_out, theirs_in, theirs_out)
-        )
+        # Out of the way: 3 and 4 are the numbers that it expects.
+        self._in = _duplicate_above_9(ours_in)
+        self._out = _duplicate_above_9(ours_out)
+        theirs_in = _duplicate_above_9(theirs_in)
+        theirs_out = _duplicate_above_9(theirs_out)
         os.closerange(3, 10)
         os.dup2(theirs_in, 3)  # where it reads, and 4 is where it writes
         os.dup2(theirs_out, 4)
@@ -193,6 +194,10 @@ class Browser:
         self._process.kill()
 
 
+def _duplicate_above_9(descriptor: int) -> int:
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
+
+
 def load_page(browser: Browser, url: str, wait_s: float, until: float) -> dict[str, object]:
     """The page at `url`, as it is `wait_s` seconds after it has loaded. Raises Failed,
     TimeoutError."""
@@ -203,11 +208,9 @@ def load_page(browser: Browser, url: str, wait_s: float, until: float) -> dict[s
     notes = _wait_for_load(browser, wait_s, until)
     address = str(browser.call("Target.getTargetInfo")["targetInfo"]["url"])
     if not address.startswith(("http://", "https://")):
-        raise BrowserFailed(
-            _explain_error("", browser)
-            if address.startswith("chrome-error:")
-            else f"it redirected to {address[:80]!r}"
-        )
+        if address.startswith("chrome-error:"):
+            raise BrowserFailed(_explain_error("", browser))
+        raise BrowserFailed(f"it redirected to {address[:80]!r}")
     media = str(browser.document.get("mimeType", "text/html"))
     if not media.startswith(_PAGE_TYPES):
         raise BrowserFailed(f"it is {media[:60]}, not a web page; read it with tier='plain'")

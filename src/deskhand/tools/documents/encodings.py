@@ -7,9 +7,11 @@ from importlib import import_module
 
 _HEAD_BYTES = 2048
 _DECLARED_CHARSET = re.compile(
-    rb"<\?xml[^>]{0,200}encoding\s*=\s*[\"']([\w.:-]{1,40})"
-    rb"|<meta[^>]{0,400}charset\s*=\s*[\"']?\s*([\w.:-]{1,40})",
-    re.I,
+    rb"""
+      <\?xml [^>]{0,200} encoding \s* = \s* [\"'] ([\w.:-]{1,40})
+    | <meta [^>]{0,400} charset \s* = \s* [\"']? \s* ([\w.:-]{1,40})
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 # The names of https://encoding.spec.whatwg.org/#names-and-labels that pages use. Nothing else is
@@ -33,15 +35,16 @@ def decode_text(data: bytes, declared: str = "") -> str:
     for mark, name in _BOMS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace")
-    if (wide := _detect_utf16(data)) is not None:
+    wide = _detect_utf16(data)
+    if wide is not None:
         return data.decode(wide, "replace")
+
+    said = [declared]
     found = _DECLARED_CHARSET.search(data[:_HEAD_BYTES])
-    said = [declared, *((each or b"").decode() for each in (found.groups() if found else ()))]
-    names = [
-        SAFE_ENCODINGS[each]
-        for each in (name.strip().strip("\"'").lower() for name in said)
-        if each in SAFE_ENCODINGS
-    ]
+    if found is not None:
+        said += [each.decode() for each in found.groups(b"")]
+    labels = [each.strip().strip("\"'").lower() for each in said]
+    names = [SAFE_ENCODINGS[label] for label in labels if label in SAFE_ENCODINGS]
     if b"\x1b" not in data:  # ISO-2022 is all ASCII
         try:
             return data.decode()

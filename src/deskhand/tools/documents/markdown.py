@@ -115,14 +115,14 @@ class Markdown:
 
     def _add_picture(self, node: LexborNode) -> None:
         words = " ".join((node.attributes.get("alt") or "").split())
-        if words:
-            source = self._absolute_url(node.attributes.get("src") or "")
-            in_link = any(tag == "a" for tag, _, _ in self._open)
-            self._line.append(
-                f"![{_escape_link_text(words)}]({source})"
-                if source and not in_link
-                else f"[picture: {words}]"
-            )
+        if not words:
+            return
+        source = self._absolute_url(node.attributes.get("src") or "")
+        in_link = any(tag == "a" for tag, _, _ in self._open)
+        if source and not in_link:
+            self._line.append(f"![{_escape_link_text(words)}]({source})")
+        else:
+            self._line.append(f"[picture: {words}]")
 
     def _close_mark(self, tag: str, begin: int, address: str) -> None:
         """Put what came since `begin` into its marks; spaces at its ends stay outside."""
@@ -153,11 +153,11 @@ class Markdown:
             self._raw += 1
         elif tag == "blockquote":
             self._before.append("> ")
-        elif tag in ("ul", "menu", "ol"):
-            start = (node.attributes.get("start") or "1") if tag == "ol" else ""
-            self._lists.append(
-                -1 if tag != "ol" else int(start) if start.isdecimal() and len(start) < 7 else 1
-            )
+        elif tag == "ol":
+            start = node.attributes.get("start") or "1"
+            self._lists.append(int(start) if start.isdecimal() and len(start) < 7 else 1)
+        elif tag in ("ul", "menu"):
+            self._lists.append(-1)
         elif tag == "li":
             number = self._lists[-1] if self._lists else -1
             self._item = "- " if number < 0 else f"{number}. "
@@ -196,12 +196,12 @@ class Markdown:
         self._line = []
         if self._raw:
             text = text.strip("\n")
-            fence = "`" * max(
-                3, max((len(run) + 1 for run in re.findall(r"`{3,}", text)), default=3)
-            )
+            runs = re.findall(r"`{3,}", text)
+            fence = "`" * max((len(run) + 1 for run in runs), default=3)
             lines = [fence, *text.split("\n"), fence] if text.strip() else []
         else:
-            lines = [line for each in text.split("\n") if (line := _SPACE.sub(" ", each).strip())]
+            stripped = (_SPACE.sub(" ", each).strip() for each in text.split("\n"))
+            lines = [line for line in stripped if line]
         if not lines:
             return
         if self._heading and not self._raw:
@@ -219,12 +219,9 @@ class Markdown:
         blocks = node.css_first(
             "table table, ul, ol, pre, blockquote, form, h1, h2, h3, article, section"
         )
-        return (
-            rows > 0
-            and rows < len(cells) <= _MAX_CELLS
-            and len(cells) <= rows * _MAX_COLUMNS
-            and blocks is None
-        )
+        is_small = len(cells) <= min(_MAX_CELLS, rows * _MAX_COLUMNS)
+        has_columns = 0 < rows < len(cells)
+        return is_small and has_columns and blocks is None
 
     def _begin_in_table(self, tag: str) -> None:
         rows = self._rows

@@ -6,6 +6,7 @@ from .archive import Archive, parse_xml
 from .found import ExtractedText, Unreadable, format_cell
 
 _MAX_REPEATED = 200
+_SKIPPED_TAGS = ("tracked-changes", "annotation", "hidden-text", "hidden-paragraph")
 """How often a cell may be written again: files repeat the empty end of a sheet a million times."""
 
 
@@ -39,7 +40,10 @@ class _Body:
         self._found = found
         self._lines: list[tuple[str, list[str]]] = []
         self._links: list[str] = []
-        self._lists = self._skipped = self._row_times = self._cell_times = 0
+        self._lists = 0
+        self._skipped = 0
+        self._row_times = 0
+        self._cell_times = 0
         self._cell: list[str] | None = None
         self._row: list[str] | None = None
         self._head = False
@@ -50,12 +54,7 @@ class _Body:
     def start(self, name: str, given: dict[str, str]) -> None:
         tag = name.rpartition(" ")[2]
         said = {key.rpartition(" ")[2]: value for key, value in given.items()}
-        if self._skipped or tag in (
-            "tracked-changes",
-            "annotation",
-            "hidden-text",
-            "hidden-paragraph",
-        ):
+        if self._skipped or tag in _SKIPPED_TAGS:
             self._skipped += 1
             return
         match tag:
@@ -64,9 +63,8 @@ class _Body:
             case "p":
                 self._lines.append(("- " if self._lists and self._cell is None else "", []))
             case "h":
-                self._lines.append(
-                    ("#" * min(max(_parse_int(said.get("outline-level")), 1), 6) + " ", [])
-                )
+                level = min(max(_parse_int(said.get("outline-level")), 1), 6)
+                self._lines.append(("#" * level + " ", []))
             case "s":
                 self.text(" " * min(max(_parse_int(said.get("c")), 1), 80))
             case "tab" | "line-break":
@@ -98,17 +96,13 @@ class _Body:
                 hidden = said.get("visibility") in ("collapse", "filter")
                 self._tables[-1].add(times, hidden=hidden)
             case "table-row":
-                self._row, self._row_times = (
-                    [],
-                    min(max(_parse_int(said.get("number-rows-repeated")), 1), _MAX_REPEATED),
-                )
-                if said.get("visibility") in ("collapse", "filter"):
-                    self._row_times = 0
+                times = max(_parse_int(said.get("number-rows-repeated")), 1)
+                is_hidden = said.get("visibility") in ("collapse", "filter")
+                self._row = []
+                self._row_times = 0 if is_hidden else min(times, _MAX_REPEATED)
             case "table-cell" | "covered-table-cell" if self._row is not None:
-                self._cell, self._cell_times = (
-                    [],
-                    max(_parse_int(said.get("number-columns-repeated")), 1),
-                )
+                self._cell = []
+                self._cell_times = max(_parse_int(said.get("number-columns-repeated")), 1)
 
     def text(self, text: str) -> None:
         if self._skipped:

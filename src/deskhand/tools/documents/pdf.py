@@ -19,12 +19,9 @@ def read_pdf(data: bytes, found: ExtractedText) -> None:
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
-        why = (
-            "is protected with a password"
-            if "password" in str(error).lower()
-            else f"is damaged: {error}"
-        )
-        raise Unreadable(why) from error
+        if "password" in str(error).lower():
+            raise Unreadable("is protected with a password") from error
+        raise Unreadable(f"is damaged: {error}") from error
     count = len(document)
     found.title = " ".join(document.get_metadata_value("Title").split())[:300]
     without = 0
@@ -58,11 +55,7 @@ def _extract_text(page: pypdfium2.PdfPage, found: ExtractedText) -> str:
         if number >= _MAX_OBJECTS:
             break
         texts.append(each)
-    unseen = [
-        each
-        for each in texts
-        if raw.FPDFTextObj_GetTextRenderMode(each) == _INVISIBLE or _is_tiny(each)
-    ]
+    unseen = [each for each in texts if _is_unseen(each)]
     if unseen and len(unseen) < len(texts):
         for each in unseen:
             page.remove_obj(each)
@@ -74,6 +67,10 @@ def _extract_text(page: pypdfium2.PdfPage, found: ExtractedText) -> str:
     if outside > 0:
         found.hidden["characters beyond the page"] += outside
     return str(inside)
+
+
+def _is_unseen(text: pypdfium2.PdfObject) -> bool:
+    return raw.FPDFTextObj_GetTextRenderMode(text) == _INVISIBLE or _is_tiny(text)
 
 
 def _is_tiny(text: pypdfium2.PdfObject) -> bool:

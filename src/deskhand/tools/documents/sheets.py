@@ -142,10 +142,11 @@ class _Sheet:
                 self._column = -1
                 self._hidden = _is_hidden(given, "ht")
             case "c":
-                self._column = (
-                    _column_index(given.get("r", "")) if given.get("r") else self._column + 1
-                )
-                self._kind, self._style, self._value = given.get("t", "n"), given.get("s", ""), []
+                place = given.get("r", "")
+                self._column = _column_index(place) if place else self._column + 1
+                self._kind = given.get("t", "n")
+                self._style = given.get("s", "")
+                self._value = []
             case "v" | "t":
                 self._reading = True
 
@@ -170,12 +171,11 @@ class _Sheet:
         self._found.hidden["hidden cells"] += len(self._row) - len(seen)
         if not seen:
             return
-        self._wide = max(self._wide, max(seen) + 1) if self.rows == 0 else self._wide
-        row = [
-            seen.get(at, "")
-            for at in range(max(self._wide, max(seen) + 1))
-            if at not in self._hidden_columns
-        ]
+        width = max(self._wide, max(seen) + 1)
+        if self.rows == 0:
+            self._wide = width
+        shown = (at for at in range(width) if at not in self._hidden_columns)
+        row = [seen.get(at, "") for at in shown]
         self._found.add("| " + " | ".join(format_cell(each) for each in row) + " |\n")
         if self.rows == 0:
             self._found.add("|" + " --- |" * len(row) + "\n")

@@ -15,25 +15,15 @@ _MAX_NESTED_TABLES = 20
 
 def read_word(archive: Archive, found: ExtractedText) -> None:
     """The text of the document's body, in its order. Raises Unreadable and Full."""
-    main = next(
-        (
-            to
-            for to, kind in read_relations(archive, "", found).values()
-            if kind == "officeDocument"
-        ),
-        "",
-    )
-    main = main or "word/document.xml"
+    parts = read_relations(archive, "", found).values()
+    documents = [to for to, kind in parts if kind == "officeDocument"]
+    main = next(iter(documents), "") or "word/document.xml"
     if main not in archive:
         raise Unreadable("is damaged: its text is missing")
-    body = _Body(
-        found,
-        {
-            name: to
-            for name, (to, kind) in read_relations(archive, main, found).items()
-            if kind == "hyperlink"
-        },
-    )
+
+    relations = read_relations(archive, main, found)
+    links = {name: to for name, (to, kind) in relations.items() if kind == "hyperlink"}
+    body = _Body(found, links)
     parse_xml(archive, main, found, body.start, body.end, body.text)
 
 
@@ -44,8 +34,10 @@ class _Body:
         self._found = found
         self._links = links
         self._line: list[str] = []
-        self._before = self._link = ""
-        self._hidden = self._reading = False
+        self._before = ""
+        self._link = ""
+        self._hidden = False
+        self._reading = False
         self._tables: list[list[list[str]]] = []
 
     def start(self, name: str, given: dict[str, str]) -> None:
