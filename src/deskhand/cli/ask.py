@@ -8,6 +8,7 @@ import stat
 import sys
 from contextlib import aclosing
 from datetime import datetime, tzinfo
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -193,9 +194,9 @@ async def run_question(app: App, question: Question) -> int:
     )
     if receipt.status == "refused":
         fail(receipt.reason, USAGE)
-    show = (
-        _Json() if question.as_json else PlainText(progress=sys.stderr.isatty(), zone=_zone_of(app))
-    )
+    show: _Json | PlainText = _Json()
+    if not question.as_json:
+        show = PlainText(progress=sys.stderr.isatty(), zone=_zone_of(app))
     begun = question.as_json
     edits = Edits(app, receipt.session)
     async with aclosing(app.door.follow(receipt.session, ME, receipt.after)) as items:
@@ -237,36 +238,43 @@ async def ask_person(
     diff: CallDiff | None = None,
 ) -> int | None:
     """Ask the person here, or say how it can be answered; None means that it goes on."""
-    approval = isinstance(event, ApprovalAsked)
-    choices = () if isinstance(event, ApprovalAsked) else event.choices
-    together = isinstance(event, ApprovalAsked) and bool(event.others)
-    lines = [f"It wants to run: {event.question}" if approval else f"It asks: {event.question}"]
-    if isinstance(event, ApprovalAsked) and together:
-        lines = [
-            f"It wants to run {len(event.calls)} calls:",
-            *(f"  {line}" for line in event.question.split("\n")),
-        ]
-    if isinstance(event, ApprovalAsked) and event.reason:
-        lines.append(f"because {event.reason}")
-    lines += [f"  {number}  {choice}" for number, choice in enumerate(choices, 1)]
+    lines = _describe_ask(event)
     click.echo("\n".join(map(escape_control, lines)), err=True)
     if diff is not None:
         click.echo(DIFF_HEADING, err=True)
         _echo_diff(app, diff)
+
     if question.interactive:
-        choice = await anyio.to_thread.run_sync(
-            lambda: _prompt_approval(together) if approval else _prompt_answer(choices),
-            abandon_on_cancel=True,
-        )
+        prompt = partial(_prompt_person, event)
+        choice = await anyio.to_thread.run_sync(prompt, abandon_on_cancel=True)
         await submit_answer(app, (session, event.ask_id), choice)
         return None
-    how = (
-        f"deskhand approvals allow {event.ask_id}"
-        if approval
-        else resume_command(session, app.settings)
-    )
-    click.echo(f"{'Allow it with' if approval else 'Answer it with'}: {how}", err=True)
+
+    if isinstance(event, ApprovalAsked):
+        click.echo(f"Allow it with: deskhand approvals allow {event.ask_id}", err=True)
+    else:
+        click.echo(f"Answer it with: {resume_command(session, app.settings)}", err=True)
     return None if question.wait else NEEDS_APPROVAL
+
+
+def _describe_ask(event: ApprovalAsked | QuestionAsked) -> list[str]:
+    if isinstance(event, QuestionAsked):
+        choices = [f"  {number}  {choice}" for number, choice in enumerate(event.choices, 1)]
+        return [f"It asks: {event.question}", *choices]
+
+    lines = [f"It wants to run: {event.question}"]
+    if event.others:
+        calls = event.question.split("\n")
+        lines = [f"It wants to run {len(event.calls)} calls:", *(f"  {call}" for call in calls)]
+    if event.reason:
+        lines.append(f"because {event.reason}")
+    return lines
+
+
+def _prompt_person(event: ApprovalAsked | QuestionAsked) -> str:
+    if isinstance(event, ApprovalAsked):
+        return _prompt_approval(bool(event.others))
+    return _prompt_answer(event.choices)
 
 
 def _prompt_answer(choices: tuple[str, ...]) -> str:
@@ -280,14 +288,8 @@ def _prompt_approval(together: bool) -> str:
     if together:
         means = {"y": "once", "e": "each", "n": "no"}
         words = "Allow all of them? y yes, e one by one, n no"
-    return means[
-        click.prompt(
-            words,
-            type=click.Choice(list(means), case_sensitive=False),
-            err=True,
-            show_choices=False,
-        )
-    ]
+    answers = click.Choice(list(means), case_sensitive=False)
+    return means[click.prompt(words, type=answers, err=True, show_choices=False)]
 
 
 def _zone_of(app: App) -> tzinfo:
@@ -299,8 +301,11 @@ class PlainText:
     stderr."""
 
     def __init__(self, *, progress: bool, zone: tzinfo) -> None:
-        self._printed, self._pieces, self.progress, self._last_status = "", Pieces(), progress, ""
+        self.progress = progress
         self._zone = zone
+        self._printed = ""
+        self._pieces = Pieces()
+        self._last_status = ""
         self._calls: dict[str, ToolCall] = {}
 
     def __call__(self, item: Recorded | Progress) -> None:
@@ -311,20 +316,14 @@ class PlainText:
             case ModelReplied(message=message):
                 self._print_rest(message.text)
                 for call in message.calls if self.progress else ():
-                    about = describe_arguments(call) or bytes(call.arguments).decode(
-                        errors="replace"
-                    )
+                    raw = bytes(call.arguments).decode(errors="replace")
+                    about = describe_arguments(call) or raw
                     line = shorten_line(f"· {call.name} {about}", 100)
                     click.echo(click.style(line, dim=True), err=True)
             case ModelFailed(retry_at=float() as until) if until - item.at > SILENT_WAIT_S:
+                why = escape_control(item.event.detail)
                 moment = datetime.fromtimestamp(until, self._zone)
-                click.echo(
-                    (
-                        f"deskhand: {escape_control(item.event.detail)} (retrying at "
-                        f"{moment:%H:%M %Z})"
-                    ),
-                    err=True,
-                )
+                click.echo(f"deskhand: {why} (retrying at {moment:%H:%M %Z})", err=True)
             case CommandRun(reply=reply) if reply:
                 click.echo(escape_control(reply))
             case TurnEnded(said=said, reason=reason, note=note):
@@ -339,7 +338,8 @@ class PlainText:
         """What the deltas did not bring."""
         rest = text[len(self._printed) :] if text.startswith(self._printed) else text
         click.echo(self._pieces(rest, last=True), nl=bool(text))
-        self._printed, self._pieces = "", Pieces()
+        self._printed = ""
+        self._pieces = Pieces()
 
     def _print_progress(self, item: Progress) -> None:
         if item.kind == "snapshot" or (item.kind == "text" and item.offset == len(self._printed)):
@@ -347,7 +347,8 @@ class PlainText:
             self._printed += item.text
         elif item.kind == "reset" and self._printed:
             click.echo(self._pieces("", last=True) + " […]")
-            self._printed, self._pieces = "", Pieces()
+            self._printed = ""
+            self._pieces = Pieces()
         elif item.kind == "status" and item.text != self._last_status:
             self._last_status = item.text
             click.echo(f"deskhand: {escape_control(item.text)}", err=True)

@@ -20,9 +20,13 @@ _INVISIBLE = (
 # A joiner is honest only between letters of a script that needs it, or between the parts of one
 # picture.
 _JOINABLE = rf"[^\x00-\x7f\u200c\u200d{_INVISIBLE}]"
-UNSAFE_CHARS = re.compile(
-    rf"[{_INVISIBLE}]|(?<!{_JOINABLE})[\u200c\u200d]|[\u200c\u200d](?!{_JOINABLE})|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
+_UNSAFE = (
+    rf"[{_INVISIBLE}]",
+    rf"(?<!{_JOINABLE})[\u200c\u200d]",
+    rf"[\u200c\u200d](?!{_JOINABLE})",
+    r"(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]",  # a second selector
 )
+UNSAFE_CHARS = re.compile("|".join(_UNSAFE))
 _MAX_HELD = 64
 
 
@@ -73,14 +77,17 @@ class Pieces:
     def __call__(self, piece: str, *, last: bool = False) -> str:
         """The part that is certain now; with `last` everything."""
         text = self._held + piece
-        end = (
-            len(text)
-            if last
-            else next((i for i in range(len(text), 0, -1) if "\n" <= text[i - 1] < "\x7f"), 0)
-        )
-        if end and text[end - 1] == "\r" and not last:
-            end -= 1
+        end = len(text) if last else _find_certain_end(text)
         if len(text) - end > _MAX_HELD:
             end = len(text)
         self._held = text[end:]
         return escape_control(text[:end])
+
+
+def _find_certain_end(text: str) -> int:
+    """Up to where nothing that follows changes how the text is written: behind its last character
+    of ASCII, but before a CR, which may be half of a line end."""
+    for end in range(len(text), 0, -1):
+        if "\n" <= text[end - 1] < "\x7f":
+            return end - 1 if text[end - 1] == "\r" else end
+    return 0

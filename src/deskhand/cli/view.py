@@ -103,7 +103,7 @@ class View:
             self._blank = not lines[-1]
         return lines
 
-    def _render(  # noqa: C901 -- one line for each kind of event
+    def _render(  # noqa: C901 -- one case for each kind of event
         self, item: Recorded | Progress, diff: CallDiff | None
     ) -> list[str]:
         if isinstance(item, Progress):
@@ -136,37 +136,34 @@ class View:
             case e.TurnEnded():
                 return self._render_turn_end(event)
             case e.Undone(principal=principal, to_n=to_n):
-                return [
-                    "",
-                    self._paint.line((f"· {principal.id} rewound to event {to_n}", "quiet")),
-                    "",
-                ]
+                return ["", self._note(f"{principal.id} rewound to event {to_n}"), ""]
             case e.Branched(of=of, at_n=at_n):
-                return [self._paint.line((f"· continued from {of}, event {at_n}", "quiet"))]
+                return [self._note(f"continued from {of}, event {at_n}")]
             case e.Compacted(dropped=0, note=""):
                 return []
             case e.Compacted():
-                return [
-                    self._paint.line(
-                        ("· the older part of this conversation was shortened", "quiet")
-                    )
-                ]
+                return [self._note("the older part of this conversation was shortened")]
             case e.Erased(of=of):
-                return [self._paint.line((f"· erased ({of})", "quiet"))]
+                return [self._note(f"erased ({of})")]
             case _:
                 return []
 
+    def _note(self, text: str, style: str = "quiet") -> str:
+        """A line about the conversation itself."""
+        return self._paint.line((f"· {text}", style))
+
     def _begin_turn(self) -> None:
-        if not self.working:
-            self.working, self.since, self._spent = True, self._now(), Usage()
+        if self.working:
+            return
+        self.working = True
+        self.since = self._now()
+        self._spent = Usage()
 
     def _render_received(self, event: e.MessageReceived) -> list[str]:
         self._begin_turn()
-        sender = (
-            ""
-            if event.address.channel == self._here
-            else f"{event.principal.id} on {event.address.channel}: "
-        )
+        sender = ""
+        if event.address.channel != self._here:
+            sender = f"{event.principal.id} on {event.address.channel}: "
         lines = self._paint.text(sender + _message_text(event.message), "you", "  ")
         return ["", "> " + lines[0][2:], *lines[1:], ""]
 
@@ -184,26 +181,21 @@ class View:
                 self._thought = (self._thought + item.text)[-400:]
             case "tool_output" if item.call_id in self.calls:
                 lines = [line for line in item.text[-2000:].splitlines() if line.strip()]
-                self.calls[item.call_id].output = (
-                    lines[-1] if lines else self.calls[item.call_id].output
-                )
+                if lines:
+                    self.calls[item.call_id].output = lines[-1]
             case "tool_result" if item.call_id in self.calls:
                 running = self.calls[item.call_id]
-                running.status, running.ended = item.status, self._now()
+                running.status = item.status
+                running.ended = self._now()
                 said = describe_result(running.call.name, item.text)
                 running.output = _summarize_text(said, self._paint.width - 24)
             case "status":
                 self._status = item.text
             case "reset":
-                shown = self._printed > 0
-                self._text = ""
-                self._printed = 0
-                self._thought = ""
-                return (
-                    [self._paint.line(("· the answer broke off; starting again", "warn"))]
-                    if shown
-                    else []
-                )
+                was_shown = self._printed > 0
+                self._forget_text()
+                if was_shown:
+                    return [self._note("the answer broke off; starting again", "warn")]
             case _:
                 pass
         return []
@@ -222,27 +214,29 @@ class View:
         if not text.startswith(self._text[: self._printed]):
             self._printed = 0
         rest = text[self._printed :]
-        self._text = ""
-        self._printed = 0
-        self._thought = ""
+        self._forget_text()
         self.model = event.model
         self._spent += event.usage
         now = self._now()
         self.calls = {call.id: RunningCall(call, now) for call in event.message.calls}
         lines = [*self._paint.markdown(rest), ""] if rest.strip() else []
         if event.finish == "interrupted":
-            lines.append(self._paint.line(("· stopped in mid-sentence", "warn")))
+            lines.append(self._note("stopped in mid-sentence", "warn"))
         return lines
 
-    def _render_model_failure(self, event: e.ModelFailed, at: float) -> list[str]:
+    def _forget_text(self) -> None:
+        """The answer that was being written is over."""
         self._text = ""
         self._printed = 0
         self._thought = ""
+
+    def _render_model_failure(self, event: e.ModelFailed, at: float) -> list[str]:
+        self._forget_text()
         if not event.next_model:
             return []
-        then = (
-            "retrying" if event.next_model == event.model else f"continuing with {event.next_model}"
-        )
+        then = "retrying"
+        if event.next_model != event.model:
+            then = f"continuing with {event.next_model}"
         if event.retry_at is not None and event.retry_at - at > SILENT_WAIT_S:
             then = f"{then} at {datetime.fromtimestamp(event.retry_at, self._zone):%H:%M %Z}"
         return self._paint.text(f"· {event.detail} ({then})", "warn")
@@ -267,31 +261,32 @@ class View:
             self.ask = None
         if running is None:
             return []
-        return [
-            self._paint.line(
-                ("✗ ", "bad"), *self._style_call(running.call), (f"  {status}: {reason}", "quiet")
-            )
-        ]
+        call = self._style_call(running.call)
+        return [self._paint.line(("✗ ", "bad"), *call, (f"  {status}: {reason}", "quiet"))]
 
     def _render_ask(
         self, event: e.ApprovalAsked | e.QuestionAsked, diff: CallDiff | None
     ) -> list[str]:
-        approval = isinstance(event, e.ApprovalAsked)
-        choices = () if isinstance(event, e.ApprovalAsked) else event.choices
-        together = isinstance(event, e.ApprovalAsked) and bool(event.others)
-        self.ask = ShownAsk(event.ask_id, event.call_id, approval, choices, self._now(), together)
         if isinstance(event, e.ApprovalAsked):
-            each = event.question.split("\n") if event.others else [event.question]
-            asked = style_question("\n\n".join(map(spell_out_call, each)))
-            if diff is not None:
-                asked = [(event.question, ""), ("", ""), (DIFF_HEADING, ""), *render_diff(diff)]
-            panel = self._paint.panel(
-                asked, f"allow these {len(each)} calls?" if event.others else "allow this call?"
-            )
-            return ["", *panel, *self._render_reason(event.reason)]
-        numbered = [f"  {i}  {choice}" for i, choice in enumerate(choices, 1)]
-        lines = [line for choice in numbered for line in self._paint.text(choice)]
-        return ["", *self._paint.text(f"? {event.question}", "warn"), *lines]
+            return self._render_approval(event, diff)
+
+        self.ask = ShownAsk(event.ask_id, event.call_id, False, event.choices, self._now())
+        lines = ["", *self._paint.text(f"? {event.question}", "warn")]
+        for number, choice in enumerate(event.choices, 1):
+            lines += self._paint.text(f"  {number}  {choice}")
+        return lines
+
+    def _render_approval(self, event: e.ApprovalAsked, diff: CallDiff | None) -> list[str]:
+        together = bool(event.others)
+        self.ask = ShownAsk(event.ask_id, event.call_id, True, (), self._now(), together)
+
+        calls = event.question.split("\n") if together else [event.question]
+        if diff is not None:
+            asked = [(event.question, ""), ("", ""), (DIFF_HEADING, ""), *render_diff(diff)]
+        else:
+            asked = style_question("\n\n".join(map(spell_out_call, calls)))
+        title = f"allow these {len(calls)} calls?" if together else "allow this call?"
+        return ["", *self._paint.panel(asked, title), *self._render_reason(event.reason)]
 
     def _render_reason(self, reason: str) -> list[str]:
         return self._paint.text(f"because {reason}", "quiet") if reason else []
@@ -310,16 +305,15 @@ class View:
         self._status = ""
         self._text = ""
         self._printed = 0
-        lines = (
-            self._paint.text(event.said, "warn" if event.reason != "done" else "")
-            if event.said
-            else []
-        )
-        lines += self._paint.text(event.note, "warn") if event.note else []
+        lines: list[str] = []
+        if event.said:
+            lines += self._paint.text(event.said, "" if event.reason == "done" else "warn")
+        if event.note:
+            lines += self._paint.text(event.note, "warn")
         if self._usage and self._spent != Usage():
             spent = self._spent
             read = f"{spent.input_tokens:,} tokens read ({spent.cached_tokens:,} cached)"
-            lines.append(self._paint.line((f"· {read}, {spent.output_tokens:,} written", "quiet")))
+            lines.append(self._note(f"{read}, {spent.output_tokens:,} written"))
         return lines
 
     # ------------------------------------------------------------------ for now
@@ -334,55 +328,45 @@ class View:
         elif self.ask is not None:
             lines.append(self._render_answer_keys(self.ask))
         elif self.calls:
-            lines += [
-                line
-                for running in list(self.calls.values())[:4]
-                for line in self._render_running_call(running, spin)
-            ]
+            for running in list(self.calls.values())[:4]:
+                lines += self._render_running_call(running, spin)
         elif self.working:
-            thought = (
-                shorten_line(self._thought.splitlines()[-1], 200) if self._thought.strip() else ""
-            )
-            doing = self._status or ("thinking" if self._thought else "waiting for the model")
-            lines.append(
-                self._paint.line(
-                    (f"{spin} {doing} {self._format_seconds(self.since)}", "quiet"),
-                    (f"  {thought}", "quiet"),
-                )
-            )
-        lines += [
-            self._paint.line(("  queued: ", "quiet"), (text, "quiet"))
-            for text in self.queued.values()
-        ]
+            lines.append(self._render_waiting(spin))
+        for text in self.queued.values():
+            lines.append(self._paint.line(("  queued: ", "quiet"), (text, "quiet")))
         return lines[-height:]
+
+    def _render_waiting(self, spin: str) -> str:
+        thought = ""
+        if self._thought.strip():
+            thought = shorten_line(self._thought.splitlines()[-1], 200)
+        doing = self._status or ("thinking" if self._thought else "waiting for the model")
+        return self._paint.line(
+            (f"{spin} {doing} {self._format_seconds(self.since)}", "quiet"),
+            (f"  {thought}", "quiet"),
+        )
 
     def _render_answer_keys(self, ask: ShownAsk) -> str:
         if not ask.approval:
             return self._paint.line(("Answer with a number or in words.", "warn"))
-        keys = JOINT_ASK_KEYS if ask.together else SINGLE_ASK_KEYS
-        pieces = [piece for key, means in keys for piece in ((f"  {key} ", "tool"), (means, ""))]
-        return self._paint.line(
-            ("Allow all of them?" if ask.together else "Allow?", "warn"), *pieces
-        )
+        pieces = [("Allow all of them?" if ask.together else "Allow?", "warn")]
+        for key, means in JOINT_ASK_KEYS if ask.together else SINGLE_ASK_KEYS:
+            pieces += ((f"  {key} ", "tool"), (means, ""))
+        return self._paint.line(*pieces)
 
     def _render_running_call(self, running: RunningCall, spin: str) -> list[str]:
-        mark, style = (
-            STATUS_MARKS.get(running.status, FAILED_MARK) if running.status else (spin, "warn")
-        )
-        lines = [
-            self._paint.line(
-                (f"{mark} ", style), *self._style_call(running.call), self._style_duration(running)
-            )
-        ]
+        mark, style = spin, "warn"
+        if running.status:
+            mark, style = STATUS_MARKS.get(running.status, FAILED_MARK)
+        call = self._style_call(running.call)
+        lines = [self._paint.line((f"{mark} ", style), *call, self._style_duration(running))]
         if running.output:
             lines.append(self._paint.line(("  ", ""), (running.output, "quiet")))
         return lines
 
     def _style_call(self, call: ToolCall) -> tuple[tuple[str, str], tuple[str, str]]:
-        return (call.name, "tool"), (
-            f"  {summarize_call(call, max(self._paint.width - len(call.name) - 14, 10))}",
-            "",
-        )
+        width = max(self._paint.width - len(call.name) - 14, 10)
+        return (call.name, "tool"), (f"  {summarize_call(call, width)}", "")
 
     def _style_duration(self, running: RunningCall) -> tuple[str, str]:
         took = self._format_seconds(running.at, running.ended)
@@ -419,7 +403,8 @@ def _message_text(message: Message) -> str:
 
 def summarize_call(call: ToolCall, width: int) -> str:
     """The arguments on one line: the value itself where there is but one."""
-    if (words := describe_arguments(call)) is not None:
+    words = describe_arguments(call)
+    if words is not None:
         return shorten_line(words, width)
     raw = bytes(call.arguments).decode(errors="replace")
     try:
@@ -430,27 +415,28 @@ def summarize_call(call: ToolCall, width: int) -> str:
         if call.name in ("write_file", "edit_file") and isinstance(data.get("path"), str):
             return shorten_line(data["path"], width)  # what is written there, the diff shows
         values = [value if isinstance(value, str) else json.dumps(value) for value in data.values()]
-        raw = (
-            values[0]
-            if len(values) == 1
-            else "  ".join(f"{key}={v}" for key, v in zip(data, values, strict=True))
-        )
+        if len(values) == 1:
+            return shorten_line(values[0], width)
+        pairs = zip(data, values, strict=True)
+        raw = "  ".join(f"{key}={value}" for key, value in pairs)
     return shorten_line(raw, width)
 
 
 def summarize_result(call: ToolCall, result: ToolResult, width: int) -> str:
     """The first line of a result, and how much more there is."""
     pictures = sum(isinstance(part, Image | File) for part in result.parts)
-    text = describe_result(call.name, result.text)
-    return _summarize_text(text, width) + (
-        f" [{pictures} file{'s' * (pictures > 1)}]" if pictures else ""
-    )
+    said = _summarize_text(describe_result(call.name, result.text), width)
+    if pictures:
+        said += f" [{pictures} file{'s' if pictures > 1 else ''}]"
+    return said
 
 
 def _summarize_text(text: str, width: int) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    first = shorten_line(lines[0], max(width, 20)) if lines else "no output"
-    return first + (f" (+{len(lines) - 1} lines)" if len(lines) > 1 else "")
+    if not lines:
+        return "no output"
+    first = shorten_line(lines[0], max(width, 20))
+    return f"{first} (+{len(lines) - 1} lines)" if len(lines) > 1 else first
 
 
 def spell_out_call(question: str) -> str:
