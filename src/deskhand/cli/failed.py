@@ -8,9 +8,9 @@ import click
 import msgspec
 
 from ..config.config import Settings
-from ..gateway.queries import drop_unsent, retry_unsent, unsent_messages
+from ..gateway.queries import UnsentMessage, drop_unsent, retry_unsent, unsent_messages
 from ..runtime.app import App
-from ..store.queries import dead_letters, drop_dead_letter
+from ..store.queries import DeadLetter, dead_letters, drop_dead_letter
 from ..store.sql_store import SqlStore
 from ..types.commit import Change
 from ..types.events import MessageReceived, TurnEnded
@@ -102,9 +102,8 @@ def retry(letter_id: str, config: str | None) -> None:
         return
 
     async def use(app: App) -> int:
-        receipts = [
-            await _resubmit(app, letter, event) for event in await _load_messages(app, letter)
-        ]
+        messages = await _load_messages(app, letter)
+        receipts = [await _resubmit(app, letter, message) for message in messages]
         refused = [receipt.reason for receipt in receipts if receipt.status == "refused"]
         if refused:
             fail(refused[0])
@@ -138,15 +137,17 @@ def drop(letter_id: str, config: str | None) -> None:
 
 async def list_failed(store: SqlStore) -> list[Letter]:
     """All that failed for good, the latest first."""
-    dead = [
-        Letter(f"d{each.id}", each.session, each.at, each.reason, each.n)
-        for each in await dead_letters(store)
-    ]
-    unsent = [
-        Letter(f"o{each.id}", each.session, each.at, f"not sent on {each.channel}: {each.error}")
-        for each in await unsent_messages(store)
-    ]
+    dead = map(_to_dead_letter, await dead_letters(store))
+    unsent = map(_to_unsent_letter, await unsent_messages(store))
     return sorted([*dead, *unsent], key=lambda letter: -letter.at)
+
+
+def _to_dead_letter(row: DeadLetter) -> Letter:
+    return Letter(f"d{row.id}", row.session, row.at, row.reason, row.n)
+
+
+def _to_unsent_letter(row: UnsentMessage) -> Letter:
+    return Letter(f"o{row.id}", row.session, row.at, f"not sent on {row.channel}: {row.error}")
 
 
 def _find_letter(settings: Settings, letter_id: str) -> Letter:
@@ -163,25 +164,14 @@ def _change(settings: Settings, change: Change) -> None:
 
 async def _load_messages(app: App, letter: Letter) -> list[MessageReceived]:
     """The messages that the turn had taken in which was given up."""
-    events = [
-        recorded.event
-        for recorded in await app.store.events(letter.session)
-        if recorded.n <= letter.n
-    ]
-    ended = next(
-        (
-            event
-            for event in reversed(events)
-            if isinstance(event, TurnEnded) and event.reason == "dead"
-        ),
-        None,
-    )
-    answers = ended.answers if ended else ()
-    return [
-        event
-        for event in events
-        if isinstance(event, MessageReceived) and event.inbox_id in answers
-    ]
+    log = await app.store.events(letter.session)
+    events = [recorded.event for recorded in log if recorded.n <= letter.n]
+    answers: tuple[int, ...] = ()
+    for event in events:
+        if isinstance(event, TurnEnded) and event.reason == "dead":
+            answers = event.answers  # of the last one
+    received = [event for event in events if isinstance(event, MessageReceived)]
+    return [event for event in received if event.inbox_id in answers]
 
 
 async def _resubmit(app: App, letter: Letter, event: MessageReceived) -> Receipt:

@@ -75,28 +75,21 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
       deskhand import ~/.operator --me ann --yes
     """
     settings = load_settings(config)
-    folders = (
-        [folder.expanduser()]
-        if folder
-        else [home for _, home in find_homes(settings, _current_folder())]
-    )
+    if folder:
+        folders = [folder.expanduser()]
+    else:
+        folders = [home for _, home in find_homes(settings, _current_folder())]
     if not folders:
         click.echo(f"No data of another system was found. Name its folder: {KNOWN_HOMES}.")
         return
+
     read = [(home, _read_home(home)) for home in folders]
-    people = [person.name for _, found in read for person in found.people]
-    if me and me not in people:
-        names = ", ".join(people) or "none"
-        fail(
-            (
-                f"there is no user {me!r} in {', '.join(str(home) for home in folders)}; there "
-                f"are: {names}"
-            ),
-            USAGE,
-        )
+    if me:
+        _check_user(me, read)
     broken = [describe_broken_home(found) for _, found in read if found.broken and not skip_broken]
     if broken and not as_json:
         fail("\n".join(broken), USAGE)
+
     write = yes and not broken
     how = How(write=write, me=me, start_jobs=start_jobs, skip_broken=skip_broken, quiet=as_json)
     reports = []
@@ -114,6 +107,26 @@ def import_(  # noqa: PLR0913 -- one parameter for each option
         click.echo(f"\n{_describe_next_step(settings, read, me)}")
 
 
+def _check_user(name: str, read: Sequence[tuple[Path, ImportedHome]]) -> None:
+    """Fail where no home has a user of this name."""
+    names = _list_people(read)
+    if name not in names:
+        places = ", ".join(str(home) for home, _ in read)
+        known = ", ".join(names) or "none"
+        fail(f"there is no user {name!r} in {places}; there are: {known}", USAGE)
+
+
+def _list_people(
+    read: Sequence[tuple[Path, ImportedHome]], *, only_owners: bool = False
+) -> list[str]:
+    names = list[str]()
+    for _, found in read:
+        for person in found.people:
+            if person.owner or not only_owners:
+                names.append(person.name)
+    return names
+
+
 class How(msgspec.Struct, frozen=True, kw_only=True):
     """How homes are taken over: the options of the command. `quiet`: nothing is printed on the
     way."""
@@ -129,7 +142,7 @@ def _describe_next_step(
     settings: Settings, read: Sequence[tuple[Path, ImportedHome]], me: str
 ) -> str:
     """What to do to have it."""
-    owners = [person.name for _, found in read for person in found.people if person.owner]
+    owners = _list_people(read, only_owners=True)
     more = f" --me {me or owners[0]}" if me or owners else ""
     only = f" {format_home(settings, read[0][0])}" if len(read) == 1 else ""
     said = f"Nothing was written. To import it: deskhand import{escape_control(only + more)} --yes"
@@ -197,11 +210,8 @@ def _import_home(
         planned = await make_plan(found, settings, store, how.me)
         if not how.write:
             return planned, None
-        if (
-            not how.quiet
-            and sum(len(each.conversation.lines) - each.first for each in planned.conversations)
-            > LONG_IMPORT_LINES
-        ):
+        lines = sum(len(each.conversation.lines) - each.first for each in planned.conversations)
+        if lines > LONG_IMPORT_LINES and not how.quiet:
             click.echo("Importing; this takes a minute or two.", err=True)
         clock = SystemClock()
         taking = Taking(

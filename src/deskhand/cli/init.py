@@ -63,8 +63,9 @@ def init(agent: str, config: str | None) -> None:
         click.echo("Next: choose a model: deskhand model use provider/name")
     from .importing import find_import_hint
 
-    if moving := find_import_hint(settings):
-        click.echo(escape_control(moving))
+    hint = find_import_hint(settings)
+    if hint:
+        click.echo(escape_control(hint))
     click.echo("Start a chat: deskhand")
 
 
@@ -91,17 +92,18 @@ def _render_made(settings: Settings, made: Sequence[Path]) -> list[str]:
     bases = [*(settings.home.workspace(agent) for agent in settings.agents), root]
     lines = []
     for base in reversed(bases):
-        names = {
-            path: path.relative_to(base)
-            for path in made
-            if _find_base(path, bases) == base and path != base
-        }
-        if names:
+        here = [path for path in made if path != base and _find_base(path, bases) == base]
+        if here:
             lines.append(f"Created in {base}")
-        for path, name in names.items():
+        folders = list[str]()
+        for path in here:
+            name = path.relative_to(base)
+            if path.is_dir():
+                folders.append(f"{name}/")
+                continue
             about = "settings" if path == settings.file else FILE_DESCRIPTIONS.get(path.name, "")
-            lines += [] if path.is_dir() else [f"  {name!s:<{NAME_WIDTH}}  {about}".rstrip()]
-        if folders := [f"{name}/" for path, name in names.items() if path.is_dir()]:
+            lines.append(f"  {name!s:<{NAME_WIDTH}}  {about}".rstrip())
+        if folders:
             lines.append(f"  {'  '.join(folders)}")
     others = [path for path in made if path != root and _find_base(path, bases) is None]
     return lines + [f"Made {path}" for path in others]

@@ -101,13 +101,10 @@ def list_(
     if as_json:
         click.echo(to_json(found))
     elif not found:
-        chosen = scope or scope_id or which
-        click.echo(
-            "No matching memories."
-            if chosen
-            else "No memories yet. Ask an agent to remember something.",
-            err=True,
-        )
+        said = "No memories yet. Ask an agent to remember something."
+        if scope or scope_id or which:
+            said = "No matching memories."
+        click.echo(said, err=True)
     else:
         _print_facts(settings, found)
 
@@ -185,10 +182,8 @@ def search(
     async def use(memory: Memory, store: SqlStore) -> list[tuple[Fact, float]]:
         async with Models(settings) as models:
             await _open_meaning(memory, models, settings, store)
-            return [
-                (each.fact, each.relevance)
-                for each in await memory.search(query, UNRESTRICTED, limit)
-            ]
+            hits = await memory.search(query, UNRESTRICTED, limit)
+            return [(hit.fact, hit.relevance) for hit in hits]
 
     found = _with_memory(settings, use)
     if as_json:
@@ -209,7 +204,10 @@ async def _open_meaning(
         if meaning is None:
             return
         made = 0
-        while made < MAX_EMBEDDED and (more := await meaning.embed_missing()):
+        while made < MAX_EMBEDDED:
+            more = await meaning.embed_missing()
+            if not more:
+                break
             made += more
         memory.meaning = meaning
     except (ConfigError, ModelError) as error:
@@ -318,10 +316,12 @@ def undo(
         _restore(settings, since, FactChoice("", owner, writer or ""), yes)
         return
     if writer or owner or yes:
-        fail(
-            "--writer, --scope-id and --yes need --since",
-            USAGE,
-        )
+        fail("--writer, --scope-id and --yes need --since", USAGE)
+    _undo_last_change(settings, number)
+
+
+def _undo_last_change(settings: Settings, number: int | None) -> None:
+    """Of this memory, or of all."""
 
     async def use(memory: Memory, store: SqlStore) -> tuple[Fact, Fact] | None:
         last = await latest_fact(store) if number is None else number
@@ -346,16 +346,12 @@ def undo(
 
 def _restore(settings: Settings, since: str, some: FactChoice, yes: bool) -> None:
     """Put memory back to how it was then."""
-    now, zone = SystemClock().now(), ZoneInfo(settings.config.timezone)
+    now = SystemClock().now()
+    zone = ZoneInfo(settings.config.timezone)
     then = parse_past_time(since, now, zone)
     if then is None:
-        fail(
-            (
-                f"--since {since!r} is not a time between 1970 and now: write 90m, 2h, 3d, "
-                "14:30, or '2026-11-22 14:30'"
-            ),
-            USAGE,
-        )
+        forms = "90m, 2h, 3d, 14:30, or '2026-11-22 14:30'"
+        fail(f"--since {since!r} is not a time between 1970 and now: write {forms}", USAGE)
     said = (
         f"Restore memory to its state of {format_local_time(then, zone)}? Everything written "
         "since then is undone."
@@ -445,14 +441,13 @@ def forget(number: int, erase: bool, config: str | None) -> None:
     if fact is None:
         _fail_unknown(number)
     click.echo(f"#{number} is {'erased' if erase else 'forgotten'}: {escape_control(fact.text)}")
-    if erase and (kept := describe_backups(settings, {})):
-        click.echo(kept)
+    if erase:
+        kept = describe_backups(settings, {})
+        if kept:
+            click.echo(kept)
 
 
 def _fail_unknown(number: int) -> NoReturn:
-    fail(
-        f"there is no memory #{number}; list memories with: deskhand memories"
-        if number
-        else "there are no memories",
-        USAGE,
-    )
+    if not number:
+        fail("there are no memories", USAGE)
+    fail(f"there is no memory #{number}; list memories with: deskhand memories", USAGE)

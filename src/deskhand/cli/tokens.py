@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 import click
@@ -53,32 +54,24 @@ def list_(user: str, as_json: bool, limit: int | None, config: str | None) -> No
     if not rows:
         click.echo("No tokens yet. Create one: deskhand tokens create phone")
         return
-    zone, now = ZoneInfo(settings.config.timezone), SystemClock().now()
+    _print_tokens(rows, ZoneInfo(settings.config.timezone))
 
-    def format_expiry(time: float | None, none: str) -> str:
-        return (
-            none
-            if time is None
-            else "expired"
-            if none == "never" and time <= now
-            else format_local_time(time, zone)
-        )
 
-    titles = ("id", "user", "name", "scopes", "expires", "last used")
-    print_table(
-        titles,
-        [
-            (
-                row.id,
-                row.user,
-                row.name,
-                ",".join(row.scopes),
-                format_expiry(row.expires_at, "never"),
-                format_expiry(row.last_used_at, "-"),
-            )
-            for row in rows
-        ],
-    )
+def _print_tokens(rows: Sequence[TokenRow], zone: ZoneInfo) -> None:
+    now = SystemClock().now()
+
+    def format_expiry(expires_at: float | None) -> str:
+        if expires_at is None:
+            return "never"
+        return "expired" if expires_at <= now else format_local_time(expires_at, zone)
+
+    shown = []
+    for row in rows:
+        scopes = ",".join(row.scopes)
+        expires = format_expiry(row.expires_at)
+        used = "-" if row.last_used_at is None else format_local_time(row.last_used_at, zone)
+        shown.append((row.id, row.user, row.name, scopes, expires, used))
+    print_table(("id", "user", "name", "scopes", "expires", "last used"), shown)
 
 
 @tokens.command()
@@ -120,21 +113,14 @@ def create(name: str, user: str, scopes: str, days: float, config: str | None) -
 
 
 def _print_token(row: TokenRow, secret: str, days: float | None) -> None:
+    """`days` is 0 where it does not expire, None where it takes the place of another."""
     click.echo(secret)
-    lasts = (
-        f"for {days:g} days"
-        if days
-        else "until it is revoked"
-        if days == 0
-        else "until the old one would have expired"
-    )
-    click.echo(
-        (
-            f"{row.id}: {row.user} may {', '.join(row.scopes)} with it, {lasts}. Save it now: it "
-            "is not shown again."
-        ),
-        err=True,
-    )
+    if days is None:
+        lasts = "until the old one would have expired"
+    else:
+        lasts = f"for {days:g} days" if days else "until it is revoked"
+    may = f"{row.user} may {', '.join(row.scopes)} with it, {lasts}"
+    click.echo(f"{row.id}: {may}. Save it now: it is not shown again.", err=True)
 
 
 @tokens.command()
