@@ -75,9 +75,9 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
     name = resolve_agent(settings, agent)
     real = Path(folder).expanduser().resolve()
     if real.is_file():
-        command = (
-            f"deskhand allow path {shlex.quote(str(real.parent))}{' --write' if write else ''}"
-        )
+        command = f"deskhand allow path {shlex.quote(str(real.parent))}"
+        if write:
+            command += " --write"
         fail(f"{folder!r} is a file; allow the folder that holds it: {command}", USAGE)
     if not real.is_dir():
         fail(f"there is no folder {folder!r}", USAGE)
@@ -94,17 +94,14 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
     async def use(store: SqlStore) -> None:
         grant = PathGrant(str(real), write, SystemClock().now(), ME.id, outside)
         await store.change(set_path_grant(name, grant))
-        may = "read and write" if write else "read, but not write,"
-        click.echo(f"{name} may now {may} files in {real}")
-        if not write:
-            click.echo(
-                f"To allow writing as well: deskhand allow path {shlex.quote(str(real))} --write"
-            )
+        quoted = shlex.quote(str(real))
+        if write:
+            click.echo(f"{name} may now read and write files in {real}")
+            click.echo(f"See and review what it changes there: deskhand written {quoted}")
         else:
-            click.echo(
-                f"See and review what it changes there: deskhand written {shlex.quote(str(real))}"
-            )
-        click.echo(f"To revoke access: deskhand allow revoke {shlex.quote(str(real))}")
+            click.echo(f"{name} may now read, but not write, files in {real}")
+            click.echo(f"To allow writing as well: deskhand allow path {quoted} --write")
+        click.echo(f"To revoke access: deskhand allow revoke {quoted}")
 
     with_store(settings, use)
 
@@ -162,17 +159,13 @@ def revoke(what: str, agent: str, config: str | None) -> None:
     async def use(store: SqlStore) -> None:
         changes = list[Change]()
         for name in (agent,) if agent else settings.agents:
-            changes += [
-                drop_path_grant(name, folder.path)
-                for folder in await path_grants_of(store, name)
-                if folder.path in (what, real)
-            ]
+            for folder in await path_grants_of(store, name):
+                if folder.path in (what, real):
+                    changes.append(drop_path_grant(name, folder.path))
         if not changes and len(what) >= 6:
-            changes = [
-                drop_standing_grant(grant.id)
-                for grant in await standing_grants(store, ME)
-                if grant.id.startswith(what)
-            ]
+            for grant in await standing_grants(store, ME):
+                if grant.id.startswith(what):
+                    changes.append(drop_standing_grant(grant.id))
         if not changes:
             fail(
                 f"no access is granted for {what!r}; list what is granted with: deskhand "

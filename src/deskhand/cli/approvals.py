@@ -53,24 +53,19 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     if not asks:
         click.echo("No approval requests.")
     for ask in asks:
-        kind = (
-            "asks"
-            if not ask.tool
-            else f"wants to run {len(ask.calls)} calls"
-            if ask.calls
-            else "wants to run"
-        )
+        kind = "asks"
+        if ask.tool:
+            kind = f"wants to run {len(ask.calls)} calls" if ask.calls else "wants to run"
         click.echo(f"{click.style(ask.ask_id, bold=True)}  {escape_control(ask.session)} {kind}")
         click.echo("    " + escape_control(ask.question).replace("\n", "\n    "))
         if ask.reason:
             click.echo(f"    because {escape_control(ask.reason)}")
         if not ask.tool and ask.choices:
             click.echo(f"    choices: {', '.join(map(escape_control, ask.choices))}")
-        click.echo(
-            f"    deskhand approvals allow {ask.ask_id}"
-            if ask.tool
-            else f"    {resume_command(ask.session, settings)}"
-        )
+        if ask.tool:
+            click.echo(f"    deskhand approvals allow {ask.ask_id}")
+        else:
+            click.echo(f"    {resume_command(ask.session, settings)}")
         if ask.calls:
             click.echo(f"    deskhand approvals split {ask.ask_id}")
 

@@ -106,18 +106,13 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
         return gone, await collect_erased(store)
 
     gone, erased = with_store(settings, use)
-    stays = (
-        "Its memories are kept; list them with: deskhand memories"
-        if keep_memories and gone.kept
-        else ""
-    )
-    click.echo(
-        (
-            f"Erased: {gone.events:,} event{'s' * (gone.events != 1)} of “{shown}”. "
-            f"{stays or gone.summary}"
-        ).strip()
-    )
-    if kept := describe_backups(settings, erased):
+    more = gone.summary
+    if keep_memories and gone.kept:
+        more = "Its memories are kept; list them with: deskhand memories"
+    events = "1 event" if gone.events == 1 else f"{gone.events:,} events"
+    click.echo(f"Erased: {events} of “{shown}”. {more}".strip())
+    kept = describe_backups(settings, erased)
+    if kept:
         click.echo(kept)
 
 

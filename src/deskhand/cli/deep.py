@@ -67,16 +67,11 @@ def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: s
             f"{escape_control(which)}. Start it in a conversation: /deep REQUEST, or /goal TEXT."
         )
     elif key:
-        click.echo(
-            escape_control(
-                hide("\n".join([*render_long_work(found[0]), *_render_tasks(settings, key)]))
-            )
-        )
+        lines = [*render_long_work(found[0]), *_render_tasks(settings, key)]
+        click.echo(escape_control(hide("\n".join(lines))))
     else:
-        print_table(
-            ("conversation", "done", "now", "tokens used", "left", ""),
-            [_render_row(each, settings, hide) for each in found],
-        )
+        rows = [_render_row(each, settings, hide) for each in found]
+        print_table(("conversation", "done", "now", "tokens used", "left", ""), rows)
     if found and not as_json and not has_driver(settings):
         click.echo("Deskhand is not running. To continue this work: deskhand serve", err=True)
 
@@ -84,10 +79,10 @@ def deep(session: str, follow: bool, as_json: bool, limit: int | None, config: s
 def _load_work(settings: Settings, key: str) -> list[LongWork]:
     async def use(store: SqlStore) -> list[LongWork]:
         config = settings.config.deep_work
-        one = await load_long_work(store, key, config) if key else None
-        return (
-            [*await list_long_work(store, config)] if not key else [one] if one is not None else []
-        )
+        if not key:
+            return list(await list_long_work(store, config))
+        one = await load_long_work(store, key, config)
+        return [one] if one is not None else []
 
     return with_store(settings, use)
 
@@ -96,7 +91,8 @@ def _render_tasks(settings: Settings, key: str) -> list[str]:
     async def use(store: SqlStore) -> str:
         return render_tasks(await load_tasks(store, key))
 
-    return [text] if (text := with_store(settings, use)) else []
+    text = with_store(settings, use)
+    return [text] if text else []
 
 
 def _render_row(work: LongWork, settings: Settings, hide: Redactor) -> tuple[str, ...]:
@@ -126,13 +122,17 @@ def _follow(settings: Settings, key: str, as_json: bool) -> None:
         rests = False
         clock = SystemClock()
         told = has_driver(settings)
-        while (work := await load_long_work(store, key, config, known)) is not None:
+        while True:
+            work = await load_long_work(store, key, config, known)
+            if work is None:
+                break
             now = f"{work.done}/{work.tasks} {work.doing} {work.state} {work.round}"
             if now != before:
                 before = now
-                click.echo(
-                    hide(to_json(work)) if as_json else escape_control(hide(_render_line(work)))
-                )
+                if as_json:
+                    click.echo(hide(to_json(work)))
+                else:
+                    click.echo(escape_control(hide(_render_line(work))))
             if work.state == "done" and not work.goal:
                 return ""
             rested = rests
@@ -147,7 +147,8 @@ def _follow(settings: Settings, key: str, as_json: bool) -> None:
             await anyio.sleep(POLL_S)
         return "It no longer continues by itself." if before else "It does not continue by itself."
 
-    if said := with_store(settings, use):
+    said = with_store(settings, use)
+    if said:
         click.echo(said, err=as_json)
 
 

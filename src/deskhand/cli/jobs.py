@@ -129,13 +129,14 @@ def show(name: str, as_json: bool, config: str | None) -> None:
 
 def _print_job(found: JobDetail, zone: str) -> None:
     job = found.job
+    last = job.last_result
+    if job.last_at:
+        last = f"{format_time(job.last_at, zone)}: {last}"
     facts = {
         "when": job.when,
         "state": job.state,
         "next": format_time(job.next_at, zone) if job.next_at else "",
-        "last": f"{format_time(job.last_at, zone)}: {job.last_result}"
-        if job.last_at
-        else job.last_result,
+        "last": last,
         "for": job.person or ME.id,
         "answers": f"sent to {job.to}" if job.to else "logged only",
         "hook": found.hook,
@@ -416,11 +417,10 @@ def blueprints(name: str, limit: int | None, config: str | None) -> None:
     Example:
       deskhand jobs blueprints reminder
     """
-    for each in (
-        [get_blueprint(name)]
-        if name in {known.name for known in BLUEPRINTS}
-        else BLUEPRINTS[:limit]
-    ):
+    shown = BLUEPRINTS[:limit]
+    if name in {known.name for known in BLUEPRINTS}:
+        shown = (get_blueprint(name),)
+    for each in shown:
         click.echo(describe_blueprint(each))
         click.echo(click.style(f"  {render_command(each)}\n", dim=True))
 

@@ -52,23 +52,17 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
         fail(str(error), USAGE)
     providers = []
     for name, found in catalogue.providers.items():
-        if name == PROVIDER:
-            continue
-        needs = (
-            "runs on this machine"
-            if found.local
-            else f"needs {found.keys[0]}"
-            if found.keys
-            else "needs base_url"
-        )
-        providers.append((name, "key found" if models.key(name) else needs, found.base_url))
+        if name != PROVIDER:
+            needs = f"needs {found.keys[0]}" if found.keys else "needs base_url"
+            if found.local:
+                needs = "runs on this machine"
+            ready = "key found" if models.key(name) else needs
+            providers.append((name, ready, found.base_url))
     shelf = WeightsFolder(settings.cache_folder / "models")
     for name, weights in shelf.known.items():
-        ready = (
-            "here"
-            if shelf.has(name)
-            else f"{format_gigabytes(weights.size_bytes)}: deskhand model pull {name}"
-        )
+        ready = "here"
+        if not shelf.has(name):
+            ready = f"{format_gigabytes(weights.size_bytes)}: deskhand model pull {name}"
         providers.append((PROVIDER, ready, f"{PROVIDER}/{name}"))
     providers.append(("scripted", "to try Deskhand without a model", "scripted/echo"))
     print_table(("provider", "ready?", "where"), providers[:limit])
@@ -103,7 +97,8 @@ def set_model(settings: Settings, name: str, agent: str = "") -> None:
     from ..config.private_files import write_private_file
     from ..config.yaml_edit import set_key
 
-    if missing := Models(settings).check(name):
+    missing = Models(settings).check(name)
+    if missing:
         click.echo(f"deskhand: {missing}", err=True)
     path = ["agents", agent, "models"] if agent else ["defaults", "models"]
     try:

@@ -123,36 +123,27 @@ def approve(code: str, user: str, role: str, yes: bool, config: str | None) -> N
 
     async def preview(people: LocalPeople) -> tuple[User | None, set[str], bool]:
         users = await people.users()
-        nobody = not any(each.identities for each in users)
-        return (
-            await people.preview_approval(code, user, role),
-            {each.name for each in users},
-            nobody,
-        )
+        is_first = not any(each.identities for each in users)
+        new = await people.preview_approval(code, user, role)
+        return new, {each.name for each in users}, is_first
 
-    new, users, nobody = with_people(settings, preview)
+    new, users, is_first = with_people(settings, preview)
     if new is not None:
-        if nobody and user and not role and user not in users:
-            fail(
-                (
-                    f"{user} would be the first user: add --role owner if that is you, otherwise "
-                    "--role member"
-                ),
-                USAGE,
-            )
-        who = ", ".join(format_identity(each) for each in new.identities)
+        is_new_name = bool(user) and user not in users
+        if is_first and is_new_name and not role:
+            advice = "add --role owner if that is you, otherwise --role member"
+            fail(f"{user} would be the first user: {advice}", USAGE)
+        who = ", ".join(map(format_identity, new.identities))
         click.echo(f"{escape_control(who)} will be {describe_user(new)}.", err=True)
-        if nobody and not (user or role or yes):
+        if is_first and not (user or role or yes):
             _ask_whether_owner()
 
     async def use(people: LocalPeople) -> User:
         return await people.approve(code, user, role)
 
-    let_in = with_people(settings, use)
-    click.echo(
-        f"Approved: {describe_user(let_in)}, known as "
-        f"{', '.join(format_identity(each) for each in let_in.identities)}"
-    )
+    approved = with_people(settings, use)
+    known_as = ", ".join(map(format_identity, approved.identities))
+    click.echo(f"Approved: {describe_user(approved)}, known as {known_as}")
 
 
 def _ask_whether_owner() -> None:

@@ -41,10 +41,8 @@ def proposals(every: bool, limit: int | None, config: str | None) -> None:
 
     rows = with_app(settings, use, drive=False)[:limit]
     if not rows:
-        click.echo(
-            "No skills are proposed."
-            + ("" if every else " To include decided ones: deskhand skills proposals --all")
-        )
+        hint = "" if every else " To include decided ones: deskhand skills proposals --all"
+        click.echo(f"No skills are proposed.{hint}")
         return
     shown = [
         (str(row.id), row.name, row.agent, _state(row), shorten_line(row.description, 100))
@@ -56,7 +54,9 @@ def proposals(every: bool, limit: int | None, config: str | None) -> None:
 def _state(row: StoredProposal) -> str:
     if row.state != "proposed":
         return row.state
-    return "untrusted" if row.doubt else "proposed" if row.card is None else "tried"
+    if row.doubt:
+        return "untrusted"
+    return "proposed" if row.card is None else "tried"
 
 
 @click.command("show")

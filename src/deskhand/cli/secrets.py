@@ -58,21 +58,18 @@ def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
     if keyring and variable:
         fail("a secret can be stored in the keyring or read from the environment, not both", USAGE)
     value = ""
-    if not variable:
-        asked = sys.stdin.isatty()
-        value = (
-            click.prompt(f"Value of {name}", hide_input=True, err=True)
-            if asked
-            else sys.stdin.read()
-        )
-    place = (
-        f"in the environment as {variable}"
-        if variable
-        else "in the keyring"
-        if keyring
-        else _describe_file(settings)
-    )
-    kind: Place = "env" if variable else "keyring" if keyring else "file"
+    kind: Place = "keyring" if keyring else "file"
+    if variable:
+        kind = "env"
+    elif sys.stdin.isatty():
+        value = click.prompt(f"Value of {name}", hide_input=True, err=True)
+    else:
+        value = sys.stdin.read()
+    places: dict[Place, str] = {
+        "env": f"in the environment as {variable}",
+        "keyring": "in the keyring",
+        "file": f"in {settings.home.secrets}",
+    }
     try:
         known = open_secrets(settings)
         known.set(name, value.strip(), kind, variable)
@@ -80,15 +77,11 @@ def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
     _add_audit_note(settings, "secret set", name)
-    click.echo(f"{name} is kept {place}")
+    click.echo(f"{name} is kept {places[kind]}")
     if not rules:
         click.echo(
             f"No command may use it yet. Name a host for it: deskhand secrets rule {name} HOST"
         )
-
-
-def _describe_file(settings: Settings) -> str:
-    return f"in {settings.home.secrets}"
 
 
 @secrets.command("list")

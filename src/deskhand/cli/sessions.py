@@ -182,9 +182,8 @@ def import_(file: str, agent: str, config: str | None) -> None:
         return written
 
     if with_store(settings, use):
-        click.echo(
-            f"Imported {sum(line.role in ('user', 'assistant') for line in lines)} messages."
-        )
+        messages = sum(line.role in ("user", "assistant") for line in lines)
+        click.echo(f"Imported {messages} messages.")
         if reader.left_out:
             click.echo(f"Skipped {reader.left_out} lines with other roles.", err=True)
     else:
@@ -208,11 +207,9 @@ def format_local_time(at: float, zone: ZoneInfo) -> str:
 
 def resolve_session_key(settings: Settings, name: str) -> str:
     """The key of a conversation by its name here, or by the key itself."""
-    return (
-        name
-        if "/" in name
-        else session_key(resolve_agent(settings, ""), Address("terminal", chat=name))
-    )
+    if "/" in name:
+        return name
+    return session_key(resolve_agent(settings, ""), Address("terminal", chat=name))
 
 
 def load_events(settings: Settings, name: str) -> list[Recorded]:

@@ -99,10 +99,8 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
         make_home(settings, (name,))
         (_run_questions if ask else _apply_options)(settings, name, wanted)
     except OSError as error:
-        fail(
-            f"cannot write {error.filename}: {error.strerror}; set DESKHAND_HOME to a folder "
-            "that you can write"
-        )
+        advice = "set DESKHAND_HOME to a folder that you can write"
+        fail(f"cannot write {error.filename}: {error.strerror}; {advice}")
     except DeskhandError as error:
         fail(str(error), USAGE)
     if then_talk:
@@ -116,13 +114,13 @@ def _apply_options(settings: Settings, agent: str, wanted: SetupOptions) -> None
     """Set what was given; the keys first, since a model may need one. Raises DeskhandError,
     OSError."""
     for name in wanted.keys:
-        value = (
-            click.prompt(name, hide_input=True, err=True)
-            if sys.stdin.isatty()
-            else sys.stdin.readline()
-        )
+        if sys.stdin.isatty():
+            value = click.prompt(name, hide_input=True, err=True)
+        else:
+            value = sys.stdin.readline()
         _store_checked_secret(settings, name, value)
         _print_done(f"{name} is stored in {settings.home.env}")
+
     settings = _reload_settings(settings)
     if wanted.timezone:
         store_setting(settings, ["timezone"], check_timezone(wanted.timezone))
@@ -140,8 +138,9 @@ def _run_questions(settings: Settings, agent: str, wanted: SetupOptions) -> None
     OSError."""
     from .importing import find_import_hint
 
-    if moving := find_import_hint(settings):
-        click.echo(escape_control(moving))
+    hint = find_import_hint(settings)
+    if hint:
+        click.echo(escape_control(hint))
     click.echo("Press Enter to keep a value, Ctrl+C to quit; your answers so far are saved.\n")
     _retry_until_valid(lambda: _ask_model(settings, agent))
     zone = settings.config.timezone
@@ -186,19 +185,17 @@ def _ask_keys(settings: Settings) -> None:
         f"Keys in {escape_control(str(settings.home.env))}: "
         f"{', '.join(map(escape_control, stored)) or 'none'}"
     )
-    while name := click.prompt(
-        "Another key to store, by its name (Enter: none)", default="", show_default=False
-    ):
+    while True:
+        question = "Another key to store, by its name (Enter: none)"
+        name = click.prompt(question, default="", show_default=False)
+        if not name:
+            return
         _retry_until_valid(partial(_prompt_key, settings, name))
 
 
 def _prompt_key(settings: Settings, name: str) -> None:
-    value = click.prompt(
-        f"{name} (hidden; Enter: skip)",
-        default="",
-        show_default=False,
-        hide_input=True,
-    )
+    question = f"{name} (hidden; Enter: skip)"
+    value = click.prompt(question, default="", show_default=False, hide_input=True)
     if value:
         _store_checked_secret(settings, name, value)
         _print_done(f"{name} is stored in {settings.home.env}")
@@ -207,13 +204,13 @@ def _prompt_key(settings: Settings, name: str) -> None:
 def _store_checked_secret(settings: Settings, name: str, value: str) -> None:
     """Keep a secret. A provider's key that replaces another is tried before. Raises DeskhandError,
     OSError."""
-
     checked = check_secret(name, value)
 
     async def check_key() -> str:
         return await try_key(settings, name, checked)
 
-    if problem := run(settings, check_key):
+    problem = run(settings, check_key)
+    if problem:
         raise ConfigError(f"{name} was not changed: {problem}")
     store_secret(settings, name, checked)
 

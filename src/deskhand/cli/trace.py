@@ -59,7 +59,9 @@ def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: 
     settings = load_settings(config)
     events = load_events(settings, session)
     folded = Trace(Redactor(settings))
-    spans = [span for recorded in events for span in folded.add(recorded)]
+    spans = list[TraceSpan]()
+    for recorded in events:
+        spans += folded.add(recorded)
     shown = _Lines(ZoneInfo(settings.config.timezone), as_json=as_json)
     shown.print_head(bool(spans) or follow)
     running = [] if follow else folded.open_spans(resolve_session_key(settings, session))
@@ -71,20 +73,20 @@ def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: 
     if follow:
         _follow(settings, resolve_session_key(settings, session), events[-1].n, folded, shown)
     elif not as_json:
-        click.echo(
-            _render_totals(spans)
-            if spans or running
-            else f"No calls yet in {escape_control(session)}.",
-            err=bool(spans or running),
-        )
+        if spans or running:
+            click.echo(_render_totals(spans), err=True)
+        else:
+            click.echo(f"No calls yet in {escape_control(session)}.")
 
 
-def _follow(settings: Settings, session: str, n: int, folded: Trace, shown: _Lines) -> None:
+def _follow(settings: Settings, session: str, after: int, folded: Trace, shown: _Lines) -> None:
     async def use(store: SqlStore) -> None:
-        after = n
-        version = -1
+        nonlocal after
+        seen = -1
         while True:
-            if version != (version := store.version()):
+            version = store.version()
+            if version != seen:
+                seen = version
                 for recorded in await store.events(session, after):
                     after = recorded.n
                     for span in folded.add(recorded):
@@ -98,7 +100,9 @@ class _Lines:
     """Prints calls: as JSON, as tabs in a pipe, as columns on a terminal."""
 
     def __init__(self, zone: ZoneInfo, *, as_json: bool) -> None:
-        self._zone, self._json, self._tty = zone, as_json, sys.stdout.isatty()
+        self._zone = zone
+        self._json = as_json
+        self._tty = sys.stdout.isatty()
 
     def print_head(self, any_: bool) -> None:
         if any_ and self._tty and not self._json:

@@ -74,7 +74,8 @@ def undo(config: str | None, **given: Any) -> None:
       deskhand undo 3 --session nov21-0930
       deskhand undo --change 12 --force
     """
-    settings, wanted = load_settings(config), _Wanted(**given)
+    settings = load_settings(config)
+    wanted = _Wanted(**given)
     key = resolve_session_key(settings, wanted.session) if wanted.session else ""
     if wanted.listed:
         _print_effects(settings, key, wanted.count or wanted.limit, wanted.as_json)
@@ -98,7 +99,8 @@ def undo(config: str | None, **given: Any) -> None:
         fail("there is nothing to redo" if wanted.redo else nothing)
     for outcome in done:
         click.echo(escape_control(hide(f"{outcome.entry.n}  {outcome.words}")))
-    if refused := [outcome.entry.n for outcome in done if outcome.undo is None]:
+    refused = [outcome.entry.n for outcome in done if outcome.undo is None]
+    if refused:
         click.echo(
             f"To undo it anyway and keep a copy: deskhand undo --change {refused[0]} --force",
             err=True,
@@ -130,19 +132,17 @@ def _print_effects(settings: Settings, session: str, limit: int, as_json: bool) 
         click.echo("No agent has changed a file or a key-value yet.")
         return
     zone = ZoneInfo(settings.config.timezone)
-    rows = []
-    for each in found:
-        where = session_name(each.session, settings)
-        rows.append(
-            (
-                str(each.n),
-                format_local_time(each.at, zone),
-                where,
-                _state(each),
-                str(each.count),
-                hide(each.description),
-            )
+    rows = [
+        (
+            str(each.n),
+            format_local_time(each.at, zone),
+            session_name(each.session, settings),
+            _state(each),
+            str(each.count),
+            hide(each.description),
         )
+        for each in found
+    ]
     print_table(("number", "when", "conversation", "", "changed", "what"), rows)
 
 
@@ -154,7 +154,8 @@ def _print_diff(settings: Settings, number: int, as_json: bool) -> None:
             effect = await effects.get(ME, number)
             return effect, await Diffs(store, effects.open_scope).diff_change(ME, effect)
 
-    (effect, found), hide = with_store(settings, use), Redactor(settings)
+    effect, found = with_store(settings, use)
+    hide = Redactor(settings)
     if as_json:
         click.echo(hide(to_json(found)))
         return

@@ -71,7 +71,8 @@ def get(key: str, agent: str, ns: str, config: str | None) -> None:
       deskhand values get cursor --ns mail
     """
     settings = load_settings(config)
-    name, now = resolve_agent(settings, agent), SystemClock().now()
+    name = resolve_agent(settings, agent)
+    now = SystemClock().now()
 
     async def use(store: SqlStore) -> str | None:
         found = await find_value(store, name, ns, clean_text(key), now)
@@ -123,7 +124,8 @@ def delete(key: str, agent: str, ns: str, config: str | None) -> None:
       deskhand values delete cursor --ns mail
     """
     settings = load_settings(config)
-    name, now = resolve_agent(settings, agent), SystemClock().now()
+    name = resolve_agent(settings, agent)
+    now = SystemClock().now()
 
     async def use(store: SqlStore) -> bool:
         found = await find_value(store, name, ns, clean_text(key), now)
@@ -146,7 +148,8 @@ def list_(prefix: str, limit: int | None, agent: str, ns: str, config: str | Non
       deskhand values list --ns mail --prefix seen/
     """
     settings = load_settings(config)
-    name, now = resolve_agent(settings, agent), SystemClock().now()
+    name = resolve_agent(settings, agent)
+    now = SystemClock().now()
 
     async def use(store: SqlStore) -> dict[str, str]:
         found = await list_values(store, name, ns, clean_text(prefix), now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import chain
 
 import anyio
 import click
@@ -50,7 +51,8 @@ def run_worker_process(
     if not die_with_parent(parent):
         return 0
     tune_malloc()
-    now, ready = SystemClock().now, WorkerReady(settings.environment)
+    now = SystemClock().now
+    ready = WorkerReady(settings.environment)
 
     async def use(app: App) -> int:
         if has_driver(settings) and not settings.home.worker:
@@ -61,22 +63,19 @@ def run_worker_process(
 
     async def main() -> int:
         async with Models(settings, demo=DEMO_MODEL) as models:
-            parts = other(
-                Parts(
-                    models.open,
-                    serve=make_page_server(models),
-                    renew=models.renew,
-                    meaning=models.open_meaning,
-                )
+            parts = Parts(
+                models.open,
+                serve=make_page_server(models),
+                renew=models.renew,
+                meaning=models.open_meaning,
             )
-            parts = with_channels(parts, settings)
+            parts = with_channels(other(parts), settings)
             async with open_app(settings, parts) as app:
                 broken = [each.place for each in app.current.plugins.failed]
                 if broken and await roll_back_plugins(settings, app.store, app.effects, broken):
                     await app.current.try_reload()
-                models.warm(
-                    model for name in settings.agents for model in settings.agent(name).models
-                )
+                agents = map(settings.agent, settings.agents)
+                models.warm(chain.from_iterable(agent.models for agent in agents))
                 return await use(app)
 
     with open_log(settings):
@@ -84,11 +83,6 @@ def run_worker_process(
     if code == CRASHED:
         error = read_startup_error(settings.home)
         why = f"{error.type}: {error.message}" if error else "the disk may be full"
-        click.echo(
-            (
-                f"deskhand: the worker crashed: {escape_control(why)}. To find the cause: "
-                "deskhand doctor, deskhand logs"
-            ),
-            err=True,
-        )
+        said = f"deskhand: the worker crashed: {escape_control(why)}"
+        click.echo(f"{said}. To find the cause: deskhand doctor, deskhand logs", err=True)
     return code

@@ -70,7 +70,8 @@ def written(config: str | None, path: str, **given: Any) -> None:
       deskhand written ~/src/app/Makefile --discard
       deskhand written . --check && make
     """
-    settings, wanted = load_settings(config), _Wanted(**given)
+    settings = load_settings(config)
+    wanted = _Wanted(**given)
     if wanted.accept and wanted.discard:
         fail("choose one: --accept or --discard", USAGE)
     place = str(Path(path).expanduser().resolve()) if path else ""
@@ -80,15 +81,15 @@ def written(config: str | None, path: str, **given: Any) -> None:
             await effects.record_interrupted(settings.agents)
         known = ReviewReader(store, Blobs(settings.home.blobs))
         found = await known.list_unreviewed(place)
-        return found, CallDiff(True) if wanted.check or wanted.names else await known.diff(found)
+        if wanted.check or wanted.names:
+            return found, CallDiff(True)
+        return found, await known.diff(found)
 
     found, diff = with_store(settings, use)
     if wanted.as_json:
-        click.echo(
-            Redactor(settings)(
-                msgspec.json.encode({"files": _to_dicts(found), "diff": diff}).decode()
-            )
-        )
+        hide = Redactor(settings)
+        shown = {"files": _to_dicts(found), "diff": diff}
+        click.echo(hide(msgspec.json.encode(shown).decode()))
     elif wanted.check:
         click.echo(f"{len(found)} to review" if found else "Nothing to review.")
     else:
@@ -128,13 +129,15 @@ def _print_unreviewed(
     files = {file.place: file for file in diff.files}
     folded = dict[str, int]()
     for each in found:
-        if not wanted.all_ and (inside := _find_folded(each)):
+        inside = _find_folded(each)
+        if inside and not wanted.all_:
             folded[inside] = folded.get(inside, 0) + 1
             continue
         source = ", may contain untrusted content" if each.outside else ""
         by = f"{format_local_time(each.at, zone)}, {session_name(each.session, settings)}{source}"
         click.echo(escape_control(hide(f"{each.display_path}  {each.change_kind}  ({by})")))
-        if (file := files.get(each.display_path)) is not None:
+        file = files.get(each.display_path)
+        if file is not None:
             for text, style in render_diff(CallDiff(True, (file,)), most=MAX_DIFF_LINES):
                 click.echo(f"    {color_line(hide(text), style, settings.environment)}")
     for inside, count in folded.items():
@@ -150,23 +153,24 @@ def _find_folded(one: Unreviewed) -> str:
     """The folder of git in which it lies; '' where it lies in none."""
     parts = one.display_path.split("/")
     at = next((n for n, part in enumerate(parts) if part in FOLDED_FOLDERS), 0)
-    return "/".join(parts[: at + 1]) if at and at < len(parts) - 1 else ""
+    return "/".join(parts[: at + 1]) if 0 < at < len(parts) - 1 else ""
 
 
 def _decide(settings: Settings, found: list[Unreviewed], wanted: _Wanted) -> None:
-    question = (
-        f"Accept {len(found)} as reviewed?" if wanted.accept else f"Restore {len(found)} as before?"
-    )
+    question = f"Restore {len(found)} as before?"
+    if wanted.accept:
+        question = f"Accept {len(found)} as reviewed?"
     if not wanted.yes and not click.confirm(question, err=True):
         sys.exit(FAILED)
 
     async def use(store: SqlStore) -> list[str]:
         if wanted.accept:
             count = await ReviewReader(store, Blobs(settings.home.blobs)).accept(found)
+            said = [f"Accepted: {count}."]
             left = len(found) - count
-            return [f"Accepted: {count}."] + (
-                [f"Changed in the meantime, so still to review: {left}."] if left else []
-            )
+            if left:
+                said.append(f"Changed in the meantime, so still to review: {left}.")
+            return said
         async with open_undo_journal(settings, store) as effects:
             return await discard_changes(effects, ME, found)
 
