@@ -95,8 +95,10 @@ def list_(as_json: bool, limit: int | None, config: str | None) -> None:
     today = to_day_number(SystemClock().now(), zone)
 
     async def use(ledger: BudgetLedger) -> list[LimitStanding]:
-        whose = await _list_budget_keys(ledger, settings, today)
-        return [standing for of, name in whose for standing in ledger.list_standings(of, name)]
+        standings = list[LimitStanding]()
+        for of, name in await _list_budget_keys(ledger, settings, today):
+            standings += ledger.list_standings(of, name)
+        return standings
 
     async def read_month_usage(ledger: BudgetLedger) -> Amounts:
         return ledger.sum_used("all", "", period_start("month", today))
@@ -194,7 +196,8 @@ def set_(whose: str, nothing: bool, config: str | None, **most: float | None) ->
 def _describe_budget(budget: Budget) -> str:
     said = []
     for field, (unit, per) in BUDGET_FIELDS.items():
-        if (most := getattr(budget, field)) is not None:
+        most = getattr(budget, field)
+        if most is not None:
             number = round(most * 1e6) if unit == "usd" else int(most)
             said.append(
                 f"{format_amount(unit, number)} {'in all' if per == 'ever' else f'a {per}'}"

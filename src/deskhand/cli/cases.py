@@ -99,13 +99,13 @@ def run(
         fail(
             "there are no cases; save a turn as a case: deskhand replay SESSION --save NAME", USAGE
         )
-    read, broken = dict[str, SavedCase](), list[Verdict]()
+    read = dict[str, SavedCase]()
+    broken = list[Verdict]()
     for name in wanted:
         try:
             read[name] = found.read(name)
-        except (
-            ConfigError
-        ) as error:  # of all that there are it is one; of those that were named it is a slip
+        except ConfigError as error:
+            # Of all that there are it is one; of those that were named it is a slip.
             if names:
                 fail(str(error), USAGE)
             broken.append(Verdict(name, (str(error),)))

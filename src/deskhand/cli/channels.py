@@ -90,11 +90,10 @@ def add(kind: str, name: str, config: str | None) -> None:
     before = settings.config.channels.get(name, ChannelConfig())
     own = TOKEN_VARIABLES[kind] if name == kind else f"{name.upper().replace('-', '_')}_BOT_TOKEN"
     variable = before.token_env or own
-    token = (
-        click.prompt(variable, hide_input=True, err=True)
-        if sys.stdin.isatty()
-        else sys.stdin.readline()
-    )
+    if sys.stdin.isatty():
+        token = click.prompt(variable, hide_input=True, err=True)
+    else:
+        token = sys.stdin.readline()
     wanted = replace(before, type=before.type or kind, token_env=variable, enabled=True)
     tried = replace(settings, environment={**settings.environment, variable: token.strip()})
 
@@ -116,7 +115,6 @@ def add(kind: str, name: str, config: str | None) -> None:
 
 
 def _config_entries(name: str, kind: str, variable: str) -> list[tuple[str, object]]:
-    named: list[tuple[str, object]] = (
-        [] if name == kind else [("type", kind), ("token_env", variable)]
-    )
-    return [*named, ("enabled", True)]
+    if name == kind:
+        return [("enabled", True)]
+    return [("type", kind), ("token_env", variable), ("enabled", True)]

@@ -35,19 +35,23 @@ def color_line(text: str, style: str, environment: Mapping[str, str]) -> str:
 
 def render_diff(found: CallDiff, most: int = MAX_LINES) -> list[tuple[str, str]]:
     """The lines to show, each with its style. What is left out is counted."""
-    lines = [
-        line for file in found.files for line in _render_file(file, named=len(found.files) > 1)
-    ]
-    cut = [line for line in lines if not _MORE_LINES.fullmatch(line[0])]
-    left_out = sum(
-        int(match[1].replace(",", ""))
-        for text, _ in lines
-        if (match := _MORE_LINES.fullmatch(text))
-    )
-    left_out += max(len(cut) - most, 0)
-    more = [(f"… {left_out:,} more lines", "quiet")] if left_out else []
-    files = [(f"and {found.more} more files", "quiet")] if found.more else []
-    return [*cut[:most], *more, *files]
+    lines = list[tuple[str, str]]()
+    left_out = 0
+    for file in found.files:
+        for text, style in _render_file(file, named=len(found.files) > 1):
+            more = _MORE_LINES.fullmatch(text)
+            if more is None:
+                lines.append((text, style))
+            else:
+                left_out += int(more[1].replace(",", ""))
+
+    left_out += max(len(lines) - most, 0)
+    shown = lines[:most]
+    if left_out:
+        shown.append((f"… {left_out:,} more lines", "quiet"))
+    if found.more:
+        shown.append((f"and {found.more} more files", "quiet"))
+    return shown
 
 
 def _render_file(file: FileDiff, *, named: bool) -> Iterator[tuple[str, str]]:

@@ -131,9 +131,8 @@ def forget(path: str, yes: bool, agent: str, config: str | None) -> None:
     """
     settings = load_settings(config)
     name = resolve_agent(settings, agent) if agent else ""
-    if not yes and not click.confirm(
-        escape_control(f"Use {path} from now on without checking it for changes?"), default=False
-    ):
+    question = escape_control(f"Use {path} from now on without checking it for changes?")
+    if not yes and not click.confirm(question, default=False):
         fail("nothing was changed")
 
     async def use(store: SqlStore) -> bool:
@@ -156,11 +155,11 @@ def _view_file(path: str, agent: str, config: str | None) -> HeldFileView:
 
 def _render_file(seen: HeldFileView) -> list[str]:
     """What there is to know of it, then all of its text."""
-    state = f"Held back: {seen.why}" if seen.why else "Not held back"
-    how = [f"SHA-256 {seen.digest}"] if seen.digest else [f"It cannot be approved: {seen.problem}"]
-    command = (
-        [f"Approve it: deskhand held approve {shlex.quote(seen.path)}"]
-        if seen.digest and seen.why
-        else []
-    )
-    return [seen.path, state, *how, *command, "", *seen.text.split("\n")]
+    lines = [seen.path, f"Held back: {seen.why}" if seen.why else "Not held back"]
+    if seen.digest:
+        lines.append(f"SHA-256 {seen.digest}")
+    else:
+        lines.append(f"It cannot be approved: {seen.problem}")
+    if seen.digest and seen.why:
+        lines.append(f"Approve it: deskhand held approve {shlex.quote(seen.path)}")
+    return [*lines, "", *seen.text.split("\n")]

@@ -152,11 +152,9 @@ def revoke(host: str, agent: str, config: str | None) -> None:
         note = audit_note(SystemClock().now(), ME.id, what="host revoked", subject=entry)
         count, _ = await store.change([drop_grants(entry, agent), note])
         if not count:
-            how = (
-                "allowed by the configuration"
-                if entry in settings.config.egress.allow
-                else "not allowed"
-            )
+            how = "not allowed"
+            if entry in settings.config.egress.allow:
+                how = "allowed by the configuration"
             fail(f"{entry} is {how}; list hosts with: deskhand hosts list", FAILED)
         click.echo(f"Revoked: {count}")
 

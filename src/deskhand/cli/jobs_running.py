@@ -184,10 +184,8 @@ def runs(name: str, limit: int, as_json: bool, config: str | None) -> None:
         click.echo(f"{escape_control(name)} has not run yet.")
     else:
         zone = settings.config.timezone
-        print_table(
-            ("when", "result", "conversation"),
-            [(format_time(r.due_at, zone), r.result, r.name) for r in found],
-        )
+        rows = [(format_time(each.due_at, zone), each.result, each.name) for each in found]
+        print_table(("when", "result", "conversation"), rows)
 
 
 @click.command()
@@ -241,11 +239,10 @@ def resume(config: str | None) -> None:
         return await app.features.jobs.api.resume(ME)
 
     why = with_app(load_settings(config), use, drive=False)
-    click.echo(
-        f"Jobs resumed. The reason for the pause was: {escape_control(why)}"
-        if why
-        else "Jobs were not paused."
-    )
+    if why:
+        click.echo(f"Jobs resumed. The reason for the pause was: {escape_control(why)}")
+    else:
+        click.echo("Jobs were not paused.")
 
 
 COMMANDS = (run, runs, forecast, pause, resume)

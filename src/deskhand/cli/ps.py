@@ -44,18 +44,13 @@ def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> N
       deskhand ps list --all
     """
     settings = load_settings(config)
-    found = [
-        each
-        for each in _list_processes(settings)
-        if all_ or (each.is_live and has_driver(settings))
-    ][:limit]
+    found = _list_processes(settings) if all_ else _list_running(settings)
+    found = found[:limit]
     if as_json:
         click.echo(to_json(found))
     elif not found:
-        click.echo(
-            "No background commands are running."
-            + ("" if all_ else " To include those that ended recently, add --all.")
-        )
+        hint = "" if all_ else " To include those that ended recently, add --all."
+        click.echo(f"No background commands are running.{hint}")
     else:
         zone = ZoneInfo(settings.config.timezone)
         rows = [
@@ -83,8 +78,7 @@ def kill(process_id: str, config: str | None) -> None:
       deskhand ps kill 5f0c92ab
     """
     settings = load_settings(config)
-    live = [each for each in _list_processes(settings) if each.is_live and has_driver(settings)]
-    found = [each for each in live if each.id.startswith(process_id)]
+    found = [each for each in _list_running(settings) if each.id.startswith(process_id)]
     if len(found) != 1:
         which = "several commands match" if found else "no running command matches"
         fail(f"{which} {process_id!r}; list them with: deskhand ps", USAGE)
@@ -95,6 +89,11 @@ def kill(process_id: str, config: str | None) -> None:
 
 def _list_processes(settings: Settings) -> list[Process]:
     return with_store(settings, lambda store: visible_processes(store, ME, MAX_LISTED))
+
+
+def _list_running(settings: Settings) -> list[Process]:
+    live = [each for each in _list_processes(settings) if each.is_live]
+    return live if live and has_driver(settings) else []
 
 
 def _state(process: Process, settings: Settings) -> str:

@@ -106,15 +106,15 @@ def replay(  # noqa: PLR0913 -- one parameter for each option
     except ConfigError as error:
         fail(str(error), USAGE)
     asked = _Asked(
-        resolve_session_key(settings, session),
-        turn,
-        model,
-        text,
-        save,
-        words,
-        compare,
-        listed,
-        as_json,
+        session=resolve_session_key(settings, session),
+        turn=turn,
+        model=model,
+        system=text,
+        save=save,
+        words=words,
+        compare=compare,
+        listed=listed,
+        as_json=as_json,
     )
     with ExitStack() as stack:
         try:
@@ -132,14 +132,11 @@ async def _replay(app: App, asked: _Asked, wanted: ReplayOptions) -> int:
     zone = ZoneInfo(app.settings.config.timezone)
     if asked.listed:
         log = await app.store.events(asked.session)
-        rows = [
-            (
-                str(each.number),
-                format_local_time(each.tape[0].at, zone),
-                shorten_line(app.redact(each.asked), 200),
-            )
-            for each in split_recordings(asked.session, log)
-        ]
+        rows = []
+        for each in split_recordings(asked.session, log):
+            began = format_local_time(each.tape[0].at, zone)
+            request = shorten_line(app.redact(each.asked), 200)
+            rows.append((str(each.number), began, request))
         print_table(("turn", "began", "request"), rows)
         return 0
     recorded = await replaying.load_recording(asked.session, asked.turn)

@@ -205,11 +205,9 @@ class LazyGroup(click.Group):
             known = [*COMMANDS, *ALIASES]
             begin = [name for name in COMMANDS if len(args[0]) > 1 and name.startswith(args[0])]
             near = begin or get_close_matches(args[0], known, 1)
-            hint = (
-                f"did you mean '{near[0]}'?"
-                if near
-                else f'to ask something, run: deskhand ask "{args[0]} …"'
-            )
+            hint = f'to ask something, run: deskhand ask "{args[0]} …"'
+            if near:
+                hint = f"did you mean '{near[0]}'?"
             if args[0] in ("chat", "run", "talk"):
                 hint = "to start a chat, run: deskhand"
             ctx.fail(f"there is no command '{args[0]}'; {hint}")

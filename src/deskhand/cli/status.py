@@ -117,38 +117,25 @@ async def _list_waiting(settings: Settings) -> list[str]:
         return []
     finally:
         await store.close()
-    found = (
-        (
-            len([ask for ask in asks if ask.tool]),
-            "approval request",
-            "approval requests",
-            "deskhand approvals",
+    approvals = sum(bool(ask.tool) for ask in asks)
+    questions = len(asks) - approvals
+    lines = (
+        _count(approvals, "approval request", "approval requests", "approvals"),
+        _count(questions, "open question", "open questions", "approvals"),
+        _count(
+            len(strangers), "person waiting for approval", "people waiting for approval", "pair"
         ),
-        (
-            len([ask for ask in asks if not ask.tool]),
-            "open question",
-            "open questions",
-            "deskhand approvals",
-        ),
-        (
-            len(strangers),
-            "person waiting for approval",
-            "people waiting for approval",
-            "deskhand pair",
-        ),
-        (
-            len(held),
-            "file held back from prompts",
-            "files held back from prompts",
-            "deskhand held",
-        ),
-        (len(letters), "permanent failure", "permanent failures", "deskhand failed"),
+        _count(len(held), "file held back from prompts", "files held back from prompts", "held"),
+        _count(len(letters), "permanent failure", "permanent failures", "failed"),
     )
-    return [
-        f"{count} {many if count > 1 else one}: {command}"
-        for count, one, many, command in found
-        if count
-    ]
+    return [line for line in lines if line]
+
+
+def _count(number: int, one: str, many: str, command: str) -> str:
+    """A line with the command that shows them; '' for none."""
+    if not number:
+        return ""
+    return f"{number} {one if number == 1 else many}: deskhand {command}"
 
 
 def _render_problem(fact: HealthFact, zone: ZoneInfo) -> str:

@@ -21,21 +21,23 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
             click.echo("\t".join(" ".join(escape_control(cell).split()) for cell in row))
         return
     width = shutil.get_terminal_size().columns
-    shown = [
-        [
-            shorten_line(cell, MAX_CELL_WIDTH if i < len(row) - 1 else width)
-            for i, cell in enumerate(row)
-        ]
-        for row in rows
-    ]
-    widths = [max(cell_width(row[i]) for row in [list(titles), *shown]) for i in range(len(titles))]
+    shown = [_shorten_cells(row, width) for row in rows]
+    columns = zip(titles, *shown, strict=False)
+    widths = [max(map(cell_width, column)) for column in columns]
     click.echo(click.style(_render_row(titles, widths, width), dim=True))
     for row in shown:
         click.echo(_render_row(row, widths, width))
 
 
+def _shorten_cells(row: Sequence[str], width: int) -> list[str]:
+    *first, last = row
+    return [*(shorten_line(cell, MAX_CELL_WIDTH) for cell in first), shorten_line(last, width)]
+
+
 def _render_row(row: Sequence[str], widths: Sequence[int], width: int) -> str:
     *first, last = row
-    start = "".join(cell + " " * (widths[i] - cell_width(cell) + 2) for i, cell in enumerate(first))
+    start = ""
+    for cell, column_width in zip(first, widths, strict=False):
+        start += cell + " " * (column_width - cell_width(cell) + 2)
     room = width - cell_width(start)
     return start + (shorten_line(last, room) if room > 8 else last)

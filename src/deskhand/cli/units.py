@@ -95,11 +95,9 @@ def _has_tool(tool: str, settings: Settings) -> bool:
 
 def _detect_kind(settings: Settings) -> Kind:
     """What this machine has."""
-    return (
-        "launchd"
-        if _has_tool("launchctl", settings) and not _has_tool("systemctl", settings)
-        else "systemd"
-    )
+    if _has_tool("launchctl", settings) and not _has_tool("systemctl", settings):
+        return "launchd"
+    return "systemd"
 
 
 def _make_unit(settings: Settings, config: str | None) -> Unit:
@@ -290,10 +288,11 @@ def status(config: str | None) -> None:
     """
     keeper = _require_installed(config)
     runs = keeper.is_running()
-    click.echo(f"{'It runs' if runs else 'It does not run'}: {escape_control(str(keeper.file))}")
-    click.echo(
-        "For details: deskhand status"
-        if runs
-        else "Start it: deskhand service start. See the log: deskhand logs"
-    )
+    file = escape_control(str(keeper.file))
+    if runs:
+        click.echo(f"It runs: {file}")
+        click.echo("For details: deskhand status")
+    else:
+        click.echo(f"It does not run: {file}")
+        click.echo("Start it: deskhand service start. See the log: deskhand logs")
     sys.exit(0 if runs else 1)

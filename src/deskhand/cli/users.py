@@ -104,11 +104,9 @@ def info(name: str, config: str | None) -> None:
             fail(f"there is no user {name!r}; list users with: deskhand users list", USAGE)
         agents = allowed_agents(user.roles, roles)
         tokens = await people.tokens(name)
-        since = (
-            format_local_time(user.created_at, ZoneInfo(settings.config.timezone))
-            if user.created_at
-            else "the beginning"
-        )
+        since = "the beginning"
+        if user.created_at:
+            since = format_local_time(user.created_at, ZoneInfo(settings.config.timezone))
         lines = (
             ("user", user.name),
             ("since", since),
