@@ -26,44 +26,47 @@ class ImportedSettings(msgspec.Struct, frozen=True):
 def read_foreign_settings(path: Path) -> ImportedSettings:
     """Read the configuration of another system. Raises ConfigError."""
     is_env = path.suffix == ".env" or path.name == ".env"
-    found = translate_config(dict(read_env_file(path)) if is_env else read_data(path), path)
+    data = dict(read_env_file(path)) if is_env else read_data(path)
+    found = translate_config(data, path)
     config: dict[str, Any] = found.config
     keys.normalize(config)
     checked = msgspec.to_builtins(parse_config(config, path))
     text = f"# From {path.name}.\n{dump_yaml(checked)}"
-    if found.translation.left:
+
+    left = found.translation.left
+    if left:
         text += "\n# Not used here yet, kept as it stood:\n"
-        text += "".join(
-            f"#   {line}\n"
-            for key, value in found.translation.left
-            for line in _dump_lines(key, value)
-        )
-    return ImportedSettings(text, tuple(key for key, _ in found.translation.left), found.secrets)
+    for key, value in left:
+        text += _comment_out(key, value)
+    return ImportedSettings(text, tuple(key for key, _ in left), found.secrets)
 
 
-def _dump_lines(key: str, value: Any) -> list[str]:
-    return str(yaml.safe_dump({key: value}, allow_unicode=True, width=10_000)).splitlines()
+def _comment_out(key: str, value: Any) -> str:
+    text = str(yaml.safe_dump({key: value}, allow_unicode=True, width=10_000))
+    return "".join(f"#   {line}\n" for line in text.splitlines())
 
 
 def add_secrets(path: Path, secrets: dict[str, str]) -> list[str]:
     """Append those that the file does not have yet. Returns the names that were added."""
     try:
-        known, text = read_env_file(path), path.read_text("utf-8")
+        known = read_env_file(path)
+        text = path.read_text("utf-8")
     except FileNotFoundError:
         known = {}
         text = ""
     added = [name for name in secrets if name not in known]
-    if added:
-        text = text + ("\n" if text and not text.endswith("\n") else "")
-        write_private_file(
-            path, text + "".join(f"{name}={_quote(secrets[name])}\n" for name in added)
-        )
+    if not added:
+        return []
+
+    if text and not text.endswith("\n"):
+        text += "\n"
+    text += "".join(f"{name}={_quote(secrets[name])}\n" for name in added)
+    write_private_file(path, text)
     return added
 
 
 def _quote(value: str) -> str:
-    return (
-        f"'{value}'"
-        if any(character in value for character in " #\"'") and "'" not in value
-        else value
-    )
+    if "'" in value:
+        return value
+    needs_quotes = not set(value).isdisjoint(' #"')
+    return f"'{value}'" if needs_quotes else value

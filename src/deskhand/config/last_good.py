@@ -52,9 +52,8 @@ def read_settings_or_last_good(
 def reread_settings(settings: Settings) -> Settings:
     """The settings as the same files have them now, with the model that was chosen on the command
     line. Raises ConfigError."""
-    named = (
-        settings.file if settings.file != settings.home.config or settings.file.exists() else None
-    )
+    is_named = settings.file != settings.home.config or settings.file.exists()
+    named = settings.file if is_named else None
     found = check_usable(read_settings(named, settings.started_with or settings.environment))
     return found.with_model(settings.model) if settings.model else found
 
@@ -94,11 +93,9 @@ def _read_content(file: Path) -> bytes | None:
 def stamp_settings(settings: Settings) -> Stamp:
     """Another one after every change of a file that the configuration is read from."""
     named = settings.config.env_file
-    files = [
-        settings.file,
-        settings.home.env,
-        *([settings.file.parent / Path(named).expanduser()] if named else []),
-    ]
+    files = [settings.file, settings.home.env]
+    if named:
+        files.append(settings.file.parent / Path(named).expanduser())
     return tuple(map(_stamp_file, files))
 
 

@@ -17,20 +17,20 @@ from .private_files import write_private_file
 from .yaml_edit import set_key, unset_key
 
 LOCKED_KEYS = (
-    *(
-        "web.*",
-        "plugins",
-        "store",
-        "backup.*",
-        "env_file",
-        "skills_folder",
-        "compat",
-        "policy",
-        "roles.*",
-        "providers.*",
-        "channels.*",
-    ),
-    *("*.workspace", "*.sandbox", "*.commands"),
+    "web.*",
+    "plugins",
+    "store",
+    "backup.*",
+    "env_file",
+    "skills_folder",
+    "compat",
+    "policy",
+    "roles.*",
+    "providers.*",
+    "channels.*",
+    "*.workspace",
+    "*.sandbox",
+    "*.commands",
 )
 """What opens this machine, or decides who may: whoever sits at it sets that, and not whoever has a
 browser's cookie."""
@@ -38,11 +38,9 @@ browser's cookie."""
 
 def list_writable_keys() -> Iterator[str]:
     """The keys that can be set here, `NAME` standing for a name."""
-    return (
-        key
-        for key in keys.iter_paths(Config)
-        if not any(fnmatchcase(key, shut) for shut in LOCKED_KEYS)
-    )
+    for key in keys.iter_paths(Config):
+        if not any(fnmatchcase(key, locked) for locked in LOCKED_KEYS):
+            yield key
 
 
 def edit_config_text(settings: Settings, key: str, value: Any) -> str:
@@ -51,9 +49,8 @@ def edit_config_text(settings: Settings, key: str, value: Any) -> str:
     key = keys.current_path(key)
     if not keys.exists(key, Config):
         near = keys.find_similar(key, Config)
-        raise ConfigError(
-            f"there is no key {key!r}" + (f"; did you mean {near!r}?" if near else "")
-        )
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise ConfigError(f"there is no key {key!r}{hint}")
     if not any(_matches(key, each) for each in list_writable_keys()):
         raise ConfigError(
             f"{key!r} is not set from here: use `deskhand config set {key} …` on the machine itself"
@@ -82,9 +79,10 @@ def write_config_text(settings: Settings, text: str) -> str:
 def _matches(key: str, pattern: str) -> bool:
     given = key.split(".")
     wanted = pattern.split(".")
-    return len(given) == len(wanted) and all(
-        w in (g, "NAME") for g, w in zip(given, wanted, strict=True)
-    )
+    if len(given) != len(wanted):
+        return False
+    pairs = zip(given, wanted, strict=True)
+    return all(allowed in (name, "NAME") for name, allowed in pairs)
 
 
 def _read_config_text(settings: Settings) -> str:

@@ -120,14 +120,17 @@ def parse_env(text: str) -> dict[str, str]:
         match = _LINE.fullmatch(line)
         if match is None:
             continue
-        name = match[1]
-        value = match[2].strip()
-        if value[:1] in ("'", '"') and (end := value.find(value[0], 1)) > 0:
-            value = value[1:end]
-        else:
-            value = re.split(r"(?:^|\s)#", value, maxsplit=1)[0].rstrip()
-        found[name] = clean_text(value)
+        found[match[1]] = clean_text(_parse_env_value(match[2].strip()))
     return found
+
+
+def _parse_env_value(text: str) -> str:
+    """What is between quotes; else all of it up to a comment."""
+    if text[:1] in ("'", '"'):
+        end = text.find(text[0], 1)
+        if end > 0:
+            return text[1:end]
+    return re.split(r"(?:^|\s)#", text, maxsplit=1)[0].rstrip()
 
 
 def parse_value(text: str) -> Any:
@@ -162,10 +165,8 @@ def _load_yaml(
             return None
         _count_values(node, {})
         return loader.construct_document(node)
-    except (
-        ValueError,
-        OverflowError,
-    ) as error:  # a date that does not exist, an escape beyond Unicode
+    except (ValueError, OverflowError) as error:
+        # A date that does not exist, an escape beyond Unicode.
         raise yaml.YAMLError(str(error)) from error
     finally:
         loader.dispose()

@@ -135,15 +135,13 @@ def parse_headers(text: str, name: str) -> dict[str, str]:
     headers = dict[str, str]()
     for each in filter(None, map(str.strip, text.split(","))):
         key, equals, value = each.partition("=")
+        key = key.strip()
         value = unquote(value.strip())
-        if not (
-            equals
-            and _HEADER_NAME.fullmatch(key.strip())
-            and value.isascii()
-            and value.isprintable()
-        ):
+        is_name = bool(equals) and _HEADER_NAME.fullmatch(key) is not None
+        is_value = value.isascii() and value.isprintable()
+        if not is_name or not is_value:
             raise ConfigError(f"{name} must hold headers as name=value,name=value")
-        headers[key.strip().lower()] = value
+        headers[key.lower()] = value
     return headers
 
 
@@ -160,11 +158,10 @@ def check_traces(config: TracesConfig) -> None:
 def check_budgets(budgets: Mapping[str, Budget]) -> None:
     """Raises ConfigError for a key that names nothing, and for an amount that is no number."""
     for key, budget in budgets.items():
-        for field in BUDGET_FIELDS:
+        for field, (unit, _) in BUDGET_FIELDS.items():
             most = getattr(budget, field)
-            if most is not None and not 0 <= most <= (
-                MAX_AMOUNT if field.startswith("tokens") else MAX_AMOUNT / 1e6
-            ):
+            limit = MAX_AMOUNT if unit == "tokens" else MAX_AMOUNT / 1e6
+            if most is not None and not 0 <= most <= limit:
                 raise ConfigError(
                     f"budgets: {key}: {field}: {most} is not an amount: write a number such as "
                     "20, or leave it out"
