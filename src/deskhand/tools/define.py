@@ -219,13 +219,13 @@ def tool(  # noqa: PLR0913 -- one for each field of a Spec
                 (parameter.name, kind) if required else (parameter.name, kind, parameter.default)
             )
         spec = Spec(
-            name or function.__name__,
-            description,
-            {},
-            effect,
-            replay,
-            reads,
-            timeout_s,
+            name=name or function.__name__,
+            description=description,
+            parameters={},
+            effect=effect,
+            replay=replay,
+            reads=reads,
+            timeout_s=timeout_s,
             hint=hint,
         )
         return make_function_tool(spec, fields, function, context)
@@ -238,20 +238,14 @@ def make_function_tool(
 ) -> FunctionTool:
     """A tool with these parameters: (name, type) or (name, type, default) each. Its schema is made
     of them. Those in `context` get the Context, and are not shown to the model."""
+    defaults = repr([field[2:] for field in fields])
     try:
-        arguments = _make_struct_cached(
-            spec.name, tuple(fields), repr([field[2:] for field in fields])
-        )
-    except (
-        TypeError
-    ):  # a type or a default that cannot be looked up, or one that is wrong: then this says so
+        arguments = _make_struct_cached(spec.name, tuple(fields), defaults)
+    except TypeError:
+        # A type or a default that cannot be looked up, or one that is wrong: then this says so.
         arguments = _make_struct(spec.name, fields)
-    return FunctionTool(
-        msgspec.structs.replace(spec, parameters=make_schema(arguments)),
-        arguments,
-        function,
-        context,
-    )
+    spec = msgspec.structs.replace(spec, parameters=make_schema(arguments))
+    return FunctionTool(spec, arguments, function, context)
 
 
 def _make_struct(name: str, fields: Sequence[Any]) -> type[msgspec.Struct]:

@@ -41,9 +41,16 @@ def unified_diff(
         return f"{len(old or b''):,} bytes before, {len(new or b''):,} after"
     was = _split_lines(before)
     now = _split_lines(after)
-    ends = ("/dev/null" if old is None else path, "/dev/null" if new is None else path)
-    found = [line for hunk in _iter_hunks(was, now, around) for line in hunk]
-    return _truncate([f"--- {ends[0]}", f"+++ {ends[1]}", *found], lines, chars) if found else ""
+    found = list[str]()
+    for hunk in _iter_hunks(was, now, around):
+        found += hunk
+    if not found:
+        return ""
+    heading = [
+        f"--- {'/dev/null' if old is None else path}",
+        f"+++ {'/dev/null' if new is None else path}",
+    ]
+    return _truncate([*heading, *found], lines, chars)
 
 
 def decode_text(data: bytes | None) -> str | None:
@@ -72,7 +79,9 @@ def _truncate(lines: Sequence[str], most: int, chars: int) -> str:
         kept.append(line if len(line) <= room else f"{line[:room]}…")
         room -= len(line) + 1
     left_out = len(lines) - len(kept)
-    return "\n".join([*kept, *([f"… {left_out:,} more lines"] if left_out else [])])
+    if left_out:
+        kept.append(f"… {left_out:,} more lines")
+    return "\n".join(kept)
 
 
 def _iter_hunks(old: Sequence[str], new: Sequence[str], around: int) -> Iterator[list[str]]:

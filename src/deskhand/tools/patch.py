@@ -47,24 +47,25 @@ def apply_patch(text: str, patch: str) -> str:
     next_line = drift = 0
     for number, hunk in enumerate(hunks, 1):
         old = hunk.old
-        place = search.find_nearest(
-            old, next_line, None if hunk.at is None else hunk.at - bool(old) + drift
-        )
+        wanted = None if hunk.at is None else hunk.at - bool(old) + drift
+        place = search.find_nearest(old, next_line, wanted)
         if place is None:
             where = " after the previous hunk" if next_line else ""
             raise ToolError(
                 f"hunk {number} of the patch does not apply{where}: its old lines must occur in "
                 "the file"
             )
-        drift += place - (hunk.at - bool(old) + drift) if hunk.at is not None else 0
+        if wanted is not None:
+            drift += place - wanted
         done += lines[next_line:place]
         next_line = place
         for step in hunk.steps:
             if step[0] == "+":
                 done.append(step[1:] + ending[:-1])
-            else:
-                done += lines[next_line : next_line + 1] if step[0] == " " else []
-                next_line += 1
+                continue
+            if step[0] == " ":
+                done += lines[next_line : next_line + 1]
+            next_line += 1
         if next_line == len(lines) and (hunk.bare_old or hunk.bare_new):
             bare = hunk.bare_new
     done += lines[next_line:]
@@ -77,7 +78,8 @@ def _parse_hunks(patch: str) -> list[_Hunk]:
     hunks: list[_Hunk] = []
     written = re.split(r"\r?\n", patch.rstrip("\r\n"))
     for number, line in enumerate(written):
-        if match := _HUNK.match(line):
+        match = _HUNK.match(line)
+        if match is not None:
             hunks.append(_Hunk(int(match[1]) if match[1] else None))
         elif hunks and (line.startswith("diff --git ") or _is_header(written[number : number + 2])):
             raise ToolError("the patch changes more than one file; make one call for each")
@@ -131,11 +133,9 @@ class _Search:
         before = self._backward.find(needle[::-1], max(end, 0))
         places = [self._line_at(after)] if after >= 0 else []
         if before >= 0:
-            places += [
-                line
-                for line in [self._line_at(len(self._text) - before - len(needle))]
-                if line >= first
-            ]
+            line = self._line_at(len(self._text) - before - len(needle))
+            if line >= first:
+                places.append(line)
         return min(places, key=lambda line: abs(line - wanted), default=None)
 
     def _line_at(self, offset: int) -> int:

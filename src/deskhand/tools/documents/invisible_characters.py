@@ -20,15 +20,22 @@ _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _BRAILLE = "\u2801-\u28ff"
 _HIEROGLYPHS = "\U00013000-\U0001342f"
 
-_HIDDEN = re.compile(
-    f"[{_BIDI}{_BLANK}{_TAGS}{_CONTROL}{_SHORTHAND}]"
-    f"|(?<![{_BRAILLE}])\u2800(?![{_BRAILLE}])"
-    f"|(?<![{_HIEROGLYPHS}])[\U00013430-\U0001345f]"
-    f"|(?<![{_SHAPED}])\u200c|\u200c(?![{_SHAPED}])"
-    f"|(?<![{_SHAPED}{_PICTURE}\ufe0f])\u200d|\u200d(?![{_SHAPED}{_PICTURE}])"
-    f"|(?<![{_PICTURE}0-9#*])[\ufe0e\ufe0f]"
-    f"|[\ufe00-\ufe0d]|(?<![{_HAN}])[\U000e0100-\U000e01ef]"
+_HIDDEN_WHERE = (
+    f"[{_BIDI}{_BLANK}{_TAGS}{_CONTROL}{_SHORTHAND}]",
+    # the blank of Braille outside of Braille, and what joins hieroglyphs outside of them
+    f"(?<![{_BRAILLE}])\u2800(?![{_BRAILLE}])",
+    f"(?<![{_HIEROGLYPHS}])[\U00013430-\U0001345f]",
+    # joiners that have nothing to join
+    f"(?<![{_SHAPED}])\u200c",
+    f"\u200c(?![{_SHAPED}])",
+    f"(?<![{_SHAPED}{_PICTURE}\ufe0f])\u200d",
+    f"\u200d(?![{_SHAPED}{_PICTURE}])",
+    # variation selectors, but for those of a picture and of Han
+    f"(?<![{_PICTURE}0-9#*])[\ufe0e\ufe0f]",
+    "[\ufe00-\ufe0d]",
+    f"(?<![{_HAN}])[\U000e0100-\U000e01ef]",
 )
+_HIDDEN = re.compile("|".join(_HIDDEN_WHERE))
 
 
 def strip_invisible(text: str) -> tuple[str, int]:
