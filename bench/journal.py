@@ -10,9 +10,9 @@ from pathlib import Path
 
 import anyio
 import msgspec
-from deskhand.policy.postures import posture_rules
 
 from deskhand.config.statements import load_statements
+from deskhand.policy.permission_modes import mode_rules
 from deskhand.policy.rules import Case, apply_rules
 from deskhand.store.blobs import Blobs
 from deskhand.store.sqlite import SqliteStore
@@ -41,7 +41,7 @@ async def figures() -> tuple[float, float]:
         reach = await reaches.open_scope("bench", folder.resolve())
         who = Principal("owner", ("owner",))
         context = owner_context(reach, session="bench/terminal:1", agent="bench")
-        rules = posture_rules("workspace-free")
+        rules = mode_rules("workspace-free")
         case = Case("bench", "shell", "local_write", who, OWNER, b'{"command": "true"}')
 
         async def once(n: int) -> None:

@@ -107,17 +107,17 @@ class Dojo:
 
 @asynccontextmanager
 async def open_dojo(
-    home: Path, suite: str, functions: Sequence[Function[Any, Any]], posture: str, labels: bool
+    home: Path, suite: str, functions: Sequence[Function[Any, Any]], mode: str, labels: bool
 ) -> AsyncIterator[Dojo]:
     """A house for this suite, with everything that an owner may set left as it is but the
-    posture."""
+    permission mode."""
     cases: dict[str, Case] = {}
     rows = table(suite)
     tools: dict[str, Tool] = {
         each.name: SuiteTool(each, rows[each.name], cases, labels) for each in functions
     }
     config = msgspec.convert(
-        {"defaults": {"models": ["scripted/obedient"]}, "posture": posture}, Config
+        {"defaults": {"models": ["scripted/obedient"]}, "permission_mode": mode}, Config
     )
     model = ScriptedModel(_by_case(cases), piece=100_000)
     model.requests = _Forgets()

@@ -19,7 +19,7 @@ class Way(msgspec.Struct, frozen=True):
     `hasty` person says yes to all calls of a question where any of them is theirs."""
 
     name: str
-    posture: str = "workspace-free"
+    mode: str = "workspace-free"
     labels: bool = True
     answers: bool = True
     hasty: bool = False

@@ -146,7 +146,7 @@ async def run_suite(
             )
         )
         dojo = await stack.enter_async_context(
-            open_dojo(folder, suite.name, suite.tools, way.posture, way.labels)
+            open_dojo(folder, suite.name, suite.tools, way.mode, way.labels)
         )
         some = anyio.CapacityLimiter(AT_ONCE)
 

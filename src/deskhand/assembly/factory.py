@@ -104,8 +104,8 @@ def make_agent(
 
 
 class AgentWorkspace:
-    """Implements `agent.protocols.ScopeSource`: the workspace at `folder`, with the folders that its
-    skills and its sandbox let it read."""
+    """Implements `agent.protocols.ScopeSource`: the workspace at `folder`, with the folders that
+    its skills and its sandbox let it read."""
 
     def __init__(self, settings: Settings, name: str, scopes: ToolScopes, skills: Skills) -> None:
         self.folder = workspace_of(settings, name)

@@ -17,8 +17,9 @@ from ..types.events import ModelFailed
 
 
 class ModelPool:
-    """Implements `agent.protocols.ModelSource`. All sessions share the cooldowns, which are measured by
-    the monotonic clock. `open_model` opens `provider/name`; `random` gives a number in [0, 1)."""
+    """Implements `agent.protocols.ModelSource`. All sessions share the cooldowns, which are
+    measured by the monotonic clock. `open_model` opens `provider/name`; `random` gives a number in
+    [0, 1)."""
 
     def __init__(
         self,
