@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
-from deskhand.agent.admit import admit_next
 from deskhand.agent.context import show_messages
 from deskhand.agent.fold import fold
 from deskhand.agent.masking import next_mask_point
+from deskhand.agent.next_admission import admit_next
 from deskhand.agent.next_step import next_step
 from deskhand.agent.rewind import RewindView, plan_rewind
 from deskhand.agent.state import State

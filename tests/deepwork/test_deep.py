@@ -18,8 +18,8 @@ from deskhand.deepwork.progress import STATES, load_long_work, make_long_work, r
 from deskhand.models.base import Reply, Request
 from deskhand.models.window import is_hint
 from deskhand.testing.long_work import ANN, BOB, SESSION, House, log, nudges, until
+from deskhand.testing.long_worker import Steadfast
 from deskhand.testing.scripted import say
-from deskhand.testing.steadfast import Steadfast
 from deskhand.types import events as e
 from deskhand.types.errors import ModelError, ModelRequestRefused
 from deskhand.types.goals import DEEP_WORK_COMPACTED, LongWork, LongWorkState

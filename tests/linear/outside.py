@@ -109,7 +109,7 @@ TOO_DEEP: Final[dict[str, str]] = {
     "store/sql.py:load_sql": "names of packages of ours",
     "store/sql_store.py:_decode_waiting": "rows that we wrote",
     "tools/queries.py:": "rows that we wrote",
-    "tools/program/tools.py:make_program_tools": "a zone that was checked when the settings were read",  # noqa: E501
+    "tools/program/run_program.py:make_program_tools": "a zone that was checked when the settings were read",  # noqa: E501
     "tools/task_rows.py:": "rows that we wrote",
 }
 """By the beginning of their names: functions that may raise a RecursionError, and why nobody meets

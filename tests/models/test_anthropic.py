@@ -234,6 +234,12 @@ THOUGHT = (user("Go."), assistant(Thinking("Hm.", MINE, "c2ln"), called("c")), r
             BUDGET,
             {"max_tokens": 64000, "thinking": {"type": "enabled", "budget_tokens": 24576}},
         ),
+        (
+            (),
+            {"thinking": "max"},
+            msgspec.structs.replace(BUDGET, efforts=("low", "max"), max_output=200_000),
+            {"max_tokens": 200_000, "thinking": {"type": "enabled", "budget_tokens": 49152}},
+        ),
         ((), {}, ADAPTIVE, {"max_tokens": 64000, "output_config": {"effort": "low"}}),
         ((), {"extra": msgspec.Raw(b'{"top_k": 7}')}, FACTS, {"max_tokens": 8192, "top_k": 7}),
         (

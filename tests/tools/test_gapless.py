@@ -33,7 +33,7 @@ from deskhand.tools.base import Done, Tool, ToolScope
 from deskhand.tools.execute_tool import run_tool
 from deskhand.tools.files import edit_file, read_file, write_file
 from deskhand.tools.folders import list_files, search_files
-from deskhand.tools.program.tools import survey_files
+from deskhand.tools.program.run_program import survey_files
 from deskhand.tools.symbols import list_symbols
 from deskhand.tools.watch import FileWatch
 from deskhand.tools.watched_folder import FolderLook

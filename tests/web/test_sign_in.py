@@ -25,7 +25,7 @@ from deskhand.secrets.redaction import Redactor
 from deskhand.testing.clock import SetClock
 from deskhand.types.errors import ConfigError, Refused
 from deskhand.types.people import Identity
-from deskhand.web.oidc import Provider
+from deskhand.web.oidc_provider import Provider
 from deskhand.web.settings import SignInConfig, check_sign_in
 from deskhand.web.sign_in_pages import COOKIE
 

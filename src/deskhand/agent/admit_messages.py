@@ -10,9 +10,9 @@ from ..types.events import AnyEvent, ApprovalAnswered, CommandRun, MessageDelive
 from ..types.identity import Answer, Command, Waiting
 from ..types.messages import Text
 from ..types.turn import make_refusal
-from .admit import admit_next
 from .journal import uses_outbox
 from .judge_call import make_setting
+from .next_admission import admit_next
 from .rewind import MAX_TITLES, RewindView, make_branch, plan_rewind, plan_uncompact
 from .session import Session
 from .state import find_asked_calls

@@ -8,8 +8,8 @@ from ..types.jobs import render_turn_end
 from ..types.messages import Text
 from ..types.steps import EndTurn
 from ..types.turn import make_call_closed, make_refusal
-from .admit import admit_next
 from .admit_messages import record_admission
+from .next_admission import admit_next
 from .next_step import answer_text
 from .session import Session
 

@@ -16,9 +16,9 @@ from ..types.interrupt import Interrupt
 from ..types.limits import Limits
 from ..types.options import SessionOptions
 from ..types.steps import Step, Wait
-from .admit import admit_next
 from .agent import Agent, with_options
 from .journal import Journal
+from .next_admission import admit_next
 from .protocols import Runtime
 from .reply_in_progress import ReplyInProgress
 from .state import State

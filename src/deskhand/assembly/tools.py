@@ -37,7 +37,7 @@ from ..tools.base import Tool
 from ..tools.deferred import TOOL_SEARCH, defer_tools, estimate_schema_tokens, make_schemas
 from ..tools.paths import Allowed
 from ..tools.process import make_process_tools
-from ..tools.program.tools import make_program_tools
+from ..tools.program.run_program import make_program_tools
 from ..tools.search_web import make_web_search_tool
 from ..tools.send_file import SendFile
 from ..tools.tiers import make_further_tiers

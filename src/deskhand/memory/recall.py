@@ -15,8 +15,8 @@ from ..types.clock import Clock
 from . import queries
 from .claims import contradict, parse_claim
 from .facts import Fact, FactHit, Scope, Viewer
-from .fuse import WORDS_WEIGHT, Ranked, fuse_rankings
 from .queries import FactPage, FactText, Owners
+from .rank_fusion import WORDS_WEIGHT, Ranked, fuse_rankings
 from .words import (
     build_fts_query,
     compute_word_overlap,

@@ -326,7 +326,7 @@ def find_sample_value(program: str, turn: ShimTurn) -> str:
     none."""
     known = " ".join([turn.request, *(text for _, text in turn.earlier)]).lower()
     rows = re.findall(r"\)\[0\] is [{\[](.*?)[}\]]", turn.did[0].result)
-    values = {value for row in rows for value in re.findall(r"(?:: |^|, )'([^']{4,})'(?!:)", row)}
+    values = [value for row in rows for value in re.findall(r"(?:: |^|, )'([^']{4,})'(?!:)", row)]
     strange = [value for value in values if value.lower() not in known]
     texts = list[str]()
     for name in ("say", "write", "append"):

@@ -194,7 +194,8 @@ def find_nearest_passage(texts: str, question: str, answer: str = "") -> Passage
         rarity = log(1 + len(found) / seen[stem])
         return rarity if stem in asked else rarity / 2
 
-    scores = [sum(weigh(stem) for stem in each & wanted) for each in stems]
+    # In order, so that equal passages have equal sums.
+    scores = [sum(weigh(stem) for stem in sorted(each & wanted)) for each in stems]
     best = max(scores, default=0.0)
     if best <= 0:
         return None

@@ -16,7 +16,7 @@ from ..types.labels import LOCAL
 from ..types.messages import Message, ResultStatus, Text, ToolCall
 from ..types.programs import RUN_PROGRAM
 from ..types.turn import PendingAsk
-from . import rehearsal
+from .render_rehearsal import render_rehearsal
 from .visible import escape_invisible
 
 EXECUTE_WITHIN_S = 600.0
@@ -102,7 +102,7 @@ def render_arguments(call: ToolCall) -> str:
     changes, and the digests of that."""
     if (
         call.name == RUN_PROGRAM
-        and (program := rehearsal.render_rehearsal(bytes(call.arguments))) is not None
+        and (program := render_rehearsal(bytes(call.arguments))) is not None
     ):
         return program
     text = bytes(call.arguments).decode(errors="backslashreplace")

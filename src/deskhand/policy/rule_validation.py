@@ -11,8 +11,8 @@ import msgspec
 
 from ..types.effects import Effect
 from ..types.errors import ConfigError
+from .argument_hosts import HOST_EFFECTS, find_host_problem
 from .command_lists import find_commands_problem
-from .hosts import HOST_EFFECTS, find_host_problem
 from .rules import COMMAND_TOOLS, Rule
 
 EFFECTS: tuple[str, ...] = get_args(Effect)

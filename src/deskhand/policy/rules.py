@@ -15,8 +15,8 @@ from ..types.identity import Address, Principal
 from ..types.labels import Label
 from ..types.options import SessionOptions
 from . import command_lists as blocked
+from .argument_hosts import HOST_EFFECTS, UNREADABLE_HOST, extract_hosts, is_host_match
 from .commands import format_unclear
-from .hosts import HOST_EFFECTS, UNREADABLE_HOST, extract_hosts, is_host_match
 from .information_flow import Given
 from .words import WordReader, parse_command
 

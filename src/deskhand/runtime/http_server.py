@@ -149,7 +149,7 @@ class AppServer:
         if not config.issuer:
             return None
         try:
-            from ..web.oidc import Provider  # noqa: PLC0415 -- an extra
+            from ..web.oidc_provider import Provider  # noqa: PLC0415 -- an extra
         except ImportError as error:
             raise ConfigError(
                 "web.sign_in needs a library that is not installed: pip install 'deskhand[sign-in]'"

@@ -13,7 +13,7 @@ import anyio.to_thread
 from ..assembly.host import Host
 from ..config.config import Config, workspace_path
 from ..gateway.housekeeping import SWEEP_S
-from ..secrets.egress_rules import Egress
+from ..secrets.command_egress import Egress
 from ..secrets.inbound_redaction import redact_message
 from ..secrets.proxy_keys import ProxyKeys
 from ..tools.label_marks import encode_path

@@ -16,8 +16,8 @@ import anyio
 import msgspec
 
 from deskhand.sandbox.base import Exit, Mount, SandboxCommand
+from deskhand.sandbox.bundle_code import bundle_code, make_boot_program
 from deskhand.sandbox.supervisor import RELAY_PORT, LaunchOrders
-from deskhand.sandbox.supervisor_code import bundle_code, make_boot_program
 from deskhand.sandbox.terminal import TerminalHandover
 from deskhand.types.errors import SandboxError, SandboxUnavailable
 

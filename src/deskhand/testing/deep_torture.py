@@ -32,8 +32,8 @@ from ..types.errors import StoreError
 from ..types.identity import Address, Answer, Inbound, Principal, Said
 from ..types.interpreter import tune_interpreter
 from ..types.messages import Message, Text
+from .long_worker import Steadfast, StepEffect
 from .scripted import ScriptedModel
-from .steadfast import Steadfast, StepEffect
 
 ANN = Principal("ann", ("owner",))
 SESSION = "default/web:ann:deep"

@@ -22,8 +22,8 @@ from ..types.identity import Principal
 from ..types.messages import Text
 from .channel import MemoryChannel
 from .clock import SetClock
+from .long_worker import StepEffect
 from .scripted import Script, ScriptedModel
-from .steadfast import StepEffect
 
 ANN = Principal("ann", ("owner",))
 BOB = Principal("bob", ("member",))
@@ -39,7 +39,7 @@ class Ticking(SetClock):
 
 
 class House:
-    """`deep` is its `deep_work`; `done` the file in which the tools of `steadfast` note what they
+    """`deep` is its `deep_work`; `done` the file in which the tools of `long_worker` note what they
     did."""
 
     def __init__(self, home: Path, script: Script, **deep: Any) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from deskhand.tools.base import Done
-from deskhand.tools.program.tools import RehearseProgram, RunProgram, survey_files
+from deskhand.tools.program.run_program import RehearseProgram, RunProgram, survey_files
 from deskhand.types.labels import Label
 from deskhand.types.messages import Text
 from deskhand.types.programs import Purpose, Rehearsed

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from deskhand.tools.program.inside.tables import parse_markdown_rows
@@ -107,6 +108,16 @@ def test_an_empty_cell_is_neither_the_most_nor_the_least_and_is_written_as_nothi
 
 def test_two_columns_of_one_name_are_not_read_as_one() -> None:
     assert "two columns 'n'" in run("say(rows('a.csv'))", {"a.csv": "n,n\n1,2\n"}).failed
+    unnamed = {"a.csv": ",,n,n\n1,2,3,4\n"}
+    assert "two columns 'n'" in run("say(rows('a.csv'))", unnamed).failed
+    assert run("say(rows('a.csv')[0]['n'])", {"a.csv": "n,,\n1,,\n"}).said == "1"
+
+
+def test_a_number_that_is_longer_than_any_stays_a_text() -> None:
+    digits = "9" * 400
+    program = "save_json('a.json', rows('a.csv'))"
+    written = run(program, {"a.csv": f"n\n{digits}\n"}).files["a.json"]
+    assert msgspec.json.decode(written) == [{"n": digits}]
 
 
 def test_dates_and_times() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from deskhand.testing.effort import LoopWatch
 from deskhand.tools.program.inside.values import parse_number, phones
-from deskhand.tools.program.tools import survey_files
+from deskhand.tools.program.run_program import survey_files
 from deskhand.types.commit import Change
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import Label

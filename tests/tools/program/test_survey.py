@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from deskhand.tools.program.run_program import survey_files
 from deskhand.tools.program.survey import (
     MAX_HEAD_CHARS,
     MAX_HEAD_LINES,
@@ -16,7 +17,6 @@ from deskhand.tools.program.survey import (
     MAX_WHOLE_LINES,
     survey_source,
 )
-from deskhand.tools.program.tools import survey_files
 from deskhand.types.commit import Change
 from deskhand.types.labels import LOCAL, Label
 

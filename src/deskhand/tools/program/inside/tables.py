@@ -61,7 +61,7 @@ def to_json_value(value: Any) -> Any:
     if isinstance(value, Cell):
         is_number = re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value)
         found = parse_number(value) if is_number else None
-        if found is None:
+        if found is None or not math.isfinite(found):
             return str(value)
         is_whole = found == int(found) and "." not in value
         return int(found) if is_whole else found
@@ -88,7 +88,7 @@ def parse_rows(path: str, text: str) -> list[dict[str, Any]]:
     reader = csv.DictReader(io.StringIO(text), delimiter=sign, skipinitialspace=True)
     found = list(reader)
     names = [name.strip() for name in reader.fieldnames or ()]
-    twice = next((name for name in names if names.count(name) > 1), "")
+    twice = next((name for name in names if name and names.count(name) > 1), "")
     if twice:
         raise ValueError(f"{path} has two columns {twice!r}; use cells({path!r})")
     for row in found:

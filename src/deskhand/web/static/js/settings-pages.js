@@ -1,7 +1,7 @@
 // Settings: everything that does not belong to one conversation.
 
 import { Icon, IconButton } from "./icons.js";
-import { useLazyComponent } from "./later.js";
+import { useLazyComponent } from "./lazy-component.js";
 import { html, useEffect, useRef } from "./lib.js";
 import { asks } from "./list.js";
 import { drawer, route } from "./state.js";

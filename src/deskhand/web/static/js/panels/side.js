@@ -1,7 +1,7 @@
 // The panel at the right: what belongs to the conversation that is open.
 
 import { IconButton } from "../icons.js";
-import { useLazyComponent } from "../later.js";
+import { useLazyComponent } from "../lazy-component.js";
 import { html, useEffect, useRef } from "../lib.js";
 import { developer, panel, route } from "../state.js";
 

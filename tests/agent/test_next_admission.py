@@ -7,8 +7,8 @@ from typing import get_args
 import msgspec
 import pytest
 
-from deskhand.agent.admit import admit_next
 from deskhand.agent.fold import fold
+from deskhand.agent.next_admission import admit_next
 from deskhand.agent.state import State
 from deskhand.assembly.chat_commands import ChatCommands
 from deskhand.types import events as e

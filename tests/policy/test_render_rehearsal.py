@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from deskhand.policy.approval import render_arguments
-from deskhand.policy.rehearsal import MESSAGE_CHARS
+from deskhand.policy.render_rehearsal import MESSAGE_CHARS
 from deskhand.types.messages import ToolCall
 from deskhand.types.programs import RUN_PROGRAM, FileChange
 
