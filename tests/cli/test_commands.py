@@ -71,7 +71,7 @@ def test_help_has_an_example(path: tuple[str, ...], desk: Desk) -> None:
 def test_every_command_takes_a_configuration() -> None:
     leaves = {path for path, command in ALL.items() if not isinstance(command, click.Group)}
     without = {path for path in leaves if not any(p.name == "config" for p in ALL[path].params)}
-    assert without == {("version",), ("demo",), ("completion",), ("backup", "verify")}
+    assert without == {("version",), ("demo",), ("completion",)}
 
 
 def test_the_first_page_lists_every_command(desk: Desk) -> None:
