@@ -207,6 +207,8 @@ def test_what_a_bucket_answers_is_told(s3: str, tmp_path: Path) -> None:
         list_backups(BucketPlace("s3://nowhere/x", variables(s3)))
     with pytest.raises(ConfigError, match="names no bucket"):
         BucketPlace("s3://", variables(s3))
+    with pytest.raises(ConfigError, match="needs AWS_SECRET_ACCESS_KEY: put"):
+        BucketPlace("s3://b/x", {"AWS_ACCESS_KEY_ID": "testing"})
     with pytest.raises(ConfigError, match="gs:// is not known"):
         open_place(settings_at(tmp_path / "home"), "gs://somewhere")
 

@@ -27,9 +27,9 @@ NO_OBSTORE = "backups in a bucket need the extra `bucket`: pip install 'deskhand
 _NAME = re.compile(
     r"deskhand-(?P<home>[0-9a-f]{6})-(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(-\d+)?\.tar\.gz(\.age)?"
 )
+_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 _OPTIONS = (
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
+    *_KEYS,
     "AWS_SESSION_TOKEN",
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
@@ -187,6 +187,10 @@ class BucketPlace:
         bucket, _, prefix = address.removeprefix(S3_SCHEME).partition("/")
         if not bucket:
             raise ConfigError(f"{address!r} names no bucket: s3://BUCKET/FOLDER")
+        # Without keys the library asks the cloud that this machine may run in, by an open address.
+        missing = [name for name in _KEYS if not environment.get(name)]
+        if missing:
+            raise ConfigError(f"a bucket needs {' and '.join(missing)}: put them into .env")
         options = {name.lower(): environment[name] for name in _OPTIONS if environment.get(name)}
         self._address = address.rstrip("/")
         self._endpoint = URL(environment.get("AWS_ENDPOINT_URL", ""))
