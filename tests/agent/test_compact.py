@@ -13,7 +13,7 @@ from deskhand.agent.context import show_messages
 from deskhand.agent.fold import fold
 from deskhand.agent.masking import MASKED_CHARS, next_mask_point
 from deskhand.agent.state import State
-from deskhand.models.tokens import estimate_tokens
+from deskhand.models.token_estimate import estimate_tokens
 from deskhand.testing.shorten import compact
 from deskhand.types import events as e
 from deskhand.types.identity import Address, Principal

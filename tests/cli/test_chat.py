@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.cli.keys import complete_command, match_commands
+from deskhand.cli.key_bindings import complete_command, match_commands
 from deskhand.cli.mentions import complete_path
 
 from .terminal import DESK, Terminal

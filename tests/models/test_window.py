@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deskhand.models.base import ContextMessage, Request, ToolSchema
 from deskhand.models.meter import UsageMeter
-from deskhand.models.tokens import estimate_tokens, text_size
+from deskhand.models.token_estimate import estimate_tokens, text_size
 from deskhand.models.window import (
     KEPT_STEPS,
     estimate_fresh_tokens,

@@ -20,7 +20,7 @@ from deskhand.tools.define import tool
 from deskhand.types.labels import LOCAL
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.web.conversation_socket import DialectActions
-from deskhand.web.ports import Web
+from deskhand.web.protocols import Web
 
 from .served import Client, Served, serving
 from .test_guard import problem

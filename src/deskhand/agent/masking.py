@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ..models.base import ContextMessage
-from ..models.tokens import estimate_tokens, part_size
+from ..models.token_estimate import estimate_tokens, part_size
 from ..types.labels import LOCAL
 from ..types.messages import Image, Message, Part, Text, ToolResult
 

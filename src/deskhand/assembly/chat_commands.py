@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..agent.state import State
 from ..models.base import Model
-from ..models.tokens import estimate_tokens
+from ..models.token_estimate import estimate_tokens
 from ..models.window import KEPT_STEPS
 from ..policy.approval import may_approve
 from ..policy.information_flow import source_host

@@ -28,7 +28,7 @@ from .alerts import show_alerts
 from .ask import Question, run_line_chat, set_session_model
 from .asks import resume_command, session_name, submit_answer
 from .edits import Edits
-from .keys import Keys
+from .key_bindings import Keys
 from .mentions import attach_mentions, find_paths
 from .model import set_model as keep
 from .paint import Paint

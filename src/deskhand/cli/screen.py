@@ -26,7 +26,7 @@ from prompt_toolkit.styles import Style
 from rich.console import Console
 
 from ..types.folders import make_private_folder
-from .keys import match_commands
+from .key_bindings import match_commands
 from .mentions import find_open_mention
 
 MAX_INPUT_LINES = 8

@@ -21,7 +21,7 @@ from ..web.job_views import (
     Scheduler,
 )
 from ..web.names import CHANNEL, format_session_name
-from ..web.ports import JobsBackend
+from ..web.protocols import JobsBackend
 from .blueprints import BLUEPRINTS, get_blueprint, make_form_schema, render_command
 from .files import JobFiles
 from .job_file import parse_job, render_job_file

@@ -13,7 +13,7 @@ from ..types.limits import Limits
 from ..types.messages import Message, Text
 from ..types.turn import OMITTED_MARKER, RUNTIME_PREFIXES
 from .base import ContextMessage, Encoded, Request, ToolSchema, make_tool_schema
-from .tokens import CHARS_PER_TOKEN, CUT_LIMITS, estimate_tokens, shorten_message, text_size
+from .token_estimate import CHARS_PER_TOKEN, CUT_LIMITS, estimate_tokens, shorten_message, text_size
 
 KEPT_STEPS = 4
 """So many of the last steps stay: a reply of the model, with the results of its calls."""

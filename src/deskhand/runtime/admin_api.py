@@ -53,7 +53,7 @@ from ..types.health import Health
 from ..types.identity import Principal, list_reader_names
 from ..types.options import SessionOptions
 from ..web.alert_views import AlertView
-from ..web.ports import AdminBackend
+from ..web.protocols import AdminBackend
 from ..web.views import (
     AgentView,
     ChangeDetail,

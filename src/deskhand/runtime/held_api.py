@@ -7,7 +7,7 @@ from ..policy.visible import escape_invisible
 from ..types.errors import Refused
 from ..types.identity import Principal
 from ..web.held_views import HeldView, SeenView
-from ..web.ports import HeldFilesBackend
+from ..web.protocols import HeldFilesBackend
 from .held_files import Approving, HeldFileView
 
 

@@ -24,7 +24,7 @@ from ..web.app import build_app
 from ..web.endpoints import ENDPOINTS, SOCKETS
 from ..web.guard import GuardLimits
 from ..web.page import make_routes
-from ..web.ports import Web
+from ..web.protocols import Web
 from ..web.settings import GOOGLE, WebConfig, allowed_hosts, allowed_origins, check_exposure
 from ..web.sign_in import SignIn
 from ..web.sockets import FRAME_BYTES

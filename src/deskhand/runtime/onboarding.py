@@ -32,7 +32,7 @@ from ..policy.permission_modes import PERMISSION_MODES, PermissionMode
 from ..supervision.doctor import run_probes
 from ..types.errors import ChannelError, ConfigError, DeskhandError
 from ..web.people import render_qr
-from ..web.ports import SetupBackend
+from ..web.protocols import SetupBackend
 from ..web.setup_views import (
     BotView,
     CheckView,

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ..models.base import ToolSchema, make_tool_schema
-from ..models.tokens import CHARS_PER_TOKEN
+from ..models.token_estimate import CHARS_PER_TOKEN
 from ..types.errors import ToolError
 from ..types.options import SessionOptions
 from .base import (

@@ -20,7 +20,7 @@ from ..policy.information_flow import may_see
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label, join_labels
 from . import tree
-from .atime import was_accessed
+from .access_time import was_accessed
 from .base import Context, ToolScope
 from .file_snapshots import FileSnapshots
 from .notes import PendingLabel, RunningEffect

@@ -25,7 +25,7 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join_labels
 from . import tree
-from .atime import LONG_AGO_NS, has_content, was_accessed
+from .access_time import LONG_AGO_NS, has_content, was_accessed
 from .base import Context
 from .generated_folders import is_generated_folder
 from .label_marks import (

@@ -34,7 +34,7 @@ from .guard import (
     credential_of,
     id_token_of,
 )
-from .ports import Web
+from .protocols import Web
 from .redacted import Redacted
 from .routing import Call, Endpoint, parse_query, read_body, to_response
 from .sockets import Socket

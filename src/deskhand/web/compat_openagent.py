@@ -37,7 +37,7 @@ from .files import (
     which_visible,
 )
 from .names import format_session_name, parse_session_name
-from .ports import Web
+from .protocols import Web
 from .routing import Call, Endpoint
 from .settings import GOOGLE
 from .views import WorkspaceFile

@@ -30,7 +30,7 @@ from .conversation_socket import (
 )
 from .dialect_openagent import WITH_FILES, Lookups, notice_of
 from .names import format_session_name
-from .ports import Web
+from .protocols import Web
 from .sockets import Socket
 from .tasks import Board, limits_of
 from .watch import ActivityLines

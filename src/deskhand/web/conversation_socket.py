@@ -21,7 +21,7 @@ from ..types.options import SessionOptions
 from ..types.people import Grant
 from .errors import HttpProblem, error_response, to_sentence
 from .names import address_of, parse_session_name
-from .ports import Web
+from .protocols import Web
 from .routing import check_depth
 from .sockets import CLOSE_REVOKED, frame_text
 from .stream import STUCK_S, Standing

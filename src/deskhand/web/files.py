@@ -29,8 +29,8 @@ from ..types.identity import Principal, list_reader_names, responsible_person
 from ..types.labels import LOCAL, Label
 from .errors import FieldError, HttpProblem, bad_request, not_found, to_sentence
 from .media import file_response
-from .ports import Web
 from .previews import TABLE_BYTES, PreviewView, add_pages, make_preview, render_page
+from .protocols import Web
 from .routing import Call, Endpoint, stream_limited
 
 FILE_BYTES = 10_000_000

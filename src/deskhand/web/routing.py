@@ -16,7 +16,7 @@ from ..types.identity import Principal
 from ..types.people import Grant, Scope
 from .errors import FieldError, HttpProblem, bad_request
 from .faults import json_fault, parse_fault
-from .ports import Web
+from .protocols import Web
 
 Needs = Scope | Literal["public"]
 """What a credential must be allowed. `public` is for nothing that tells or changes anything of

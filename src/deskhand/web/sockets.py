@@ -9,7 +9,7 @@ import msgspec
 from starlette.websockets import WebSocket
 
 from ..types.people import Grant, Scope
-from .ports import Web
+from .protocols import Web
 
 Serve = Callable[[Web, WebSocket, Grant], Awaitable[None]]
 FRAME_BYTES = 1_000_000

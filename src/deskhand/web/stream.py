@@ -20,7 +20,7 @@ from ..types.errors import DeskhandError
 from ..types.events import Recorded
 from .errors import bad_request
 from .guard import Credential, Guesses
-from .ports import Web
+from .protocols import Web
 from .routing import Call
 from .visible_sessions import require_session
 

@@ -11,7 +11,7 @@ from ..tools.task_words import percent_done, render_progress, to_computer, to_op
 from ..types.goals import LongWork
 from ..types.tasks import TaskGraph
 from .dialect_computer import Long, mode_of
-from .ports import Web
+from .protocols import Web
 from .routing import Call, Endpoint
 from .session import load_state
 from .visible_sessions import find_session

@@ -13,7 +13,7 @@ import msgspec
 from ...types.errors import ToolError
 from ...types.programs import ChangeKind, FileChange
 from .. import tree
-from ..atime import LONG_AGO_NS
+from ..access_time import LONG_AGO_NS
 from ..diffs import decode_text, unified_diff
 from ..paths import Place
 from ..read_tracking import keeps_access_times

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deskhand.models.tokens import estimate_tokens
+from deskhand.models.token_estimate import estimate_tokens
 from deskhand.types.messages import Image, Thinking
 
 from .tools import assistant, called, result, user
