@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from deskhand.cli.root import cli
 from deskhand.config.config import Settings, read_settings
 from deskhand.config.home import Home
+from deskhand.memory.facts import NewFact, add_fact
 from deskhand.runtime.app import OWNER
 from deskhand.supervision.backup_places import (
     BackupPlace,
@@ -26,7 +27,9 @@ from deskhand.supervision.backup_places import (
     list_backups,
     open_place,
 )
+from deskhand.supervision.erased_index import Erasure, read_erased, tell_backups
 from deskhand.types.errors import ConfigError, DeskhandError
+from deskhand.types.labels import LOCAL
 from deskhand.workspace.erase import erase_session
 
 from .test_backup import NOW, SESSION, fill, opened, settings_at
@@ -161,7 +164,7 @@ def test_what_was_erased_stays_erased_when_an_older_backup_is_restored(
 
     (made,) = list_backups(open_place(read_settings(settings.file), backups))
     code, said = run("backup", "restore", made.address, "--replace")
-    assert code == 0 and "Erased again: 1 conversations" in said, said
+    assert code == 0 and "erased after this backup: 1 conversations, 0 memories" in said, said
     assert b"hello" not in settings.home.database.read_bytes()
 
     # One that is newer knows of the erasure already.
@@ -199,7 +202,57 @@ def test_an_erasure_is_told_with_the_next_backup_too(run: Run, tmp_path: Path) -
     assert run("backup", "make", str(tmp_path / "b"))[0] == 0
     oldest = list_backups(FolderPlace(tmp_path / "b"))[-1]
     code, said = run("backup", "restore", str(oldest.path), "--replace")
-    assert code == 0 and "Erased again: 1 conversations" in said, said
+    assert code == 0 and "erased after this backup: 1 conversations, 0 memories" in said, said
+
+
+def remember(settings: Settings, text: str, session: str = SESSION) -> None:
+    fact = NewFact(
+        key=text,
+        text=text,
+        scope="user",
+        owner="owner",
+        session=session,
+        n=1,
+        writer="person",
+        label=LOCAL,
+    )
+
+    async def store_fact() -> None:
+        async with opened(settings.home) as store:
+            await store.change(add_fact(fact, NOW))
+
+    anyio.run(store_fact)
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_memories_that_were_erased_stay_erased(keeps: bool, run: Run, tmp_path: Path) -> None:
+    """One alone, and those of a conversation unless they were to be kept."""
+    settings = make_home(tmp_path, f"backup: {{folder: '{tmp_path}/b'}}\n")
+    remember(settings, "the code is 1234", "default/terminal:elsewhere")
+    remember(settings, "a dog called Rex")
+    assert run("backup", "make")[0] == 0
+    (made,) = list_backups(FolderPlace(tmp_path / "b"))
+    code, said = run("memories", "forget", "1", "--erase")
+    assert code == 0 and "A restore erases it again." in said, said
+    option = ["--keep-memories"] if keeps else []
+    assert run("sessions", "erase", "x", "--yes", *option)[0] == 0
+    left = run("memories", "list")[1]
+
+    code, said = run("backup", "restore", str(made.path), "--replace")
+    assert code == 0 and "1 conversations, 1 memories" in said, said
+    assert run("memories", "list")[1] == left
+    assert ("Rex" in left) == keeps and "1234" not in left
+    assert b"1234" not in settings.home.database.read_bytes()
+
+
+def test_what_is_erased_twice_is_erased_since_the_second_time(tmp_path: Path) -> None:
+    place = FolderPlace(tmp_path / "b")
+    home = Home(tmp_path / "home")
+    tell_backups(place, home, {"one": Erasure(2.0, memories=False)})
+    tell_backups(place, home, {"one": Erasure(1.0), "two": Erasure(1.0)})
+    assert read_erased(place) == {"one": Erasure(2.0, memories=False), "two": Erasure(1.0)}
+    tell_backups(place, home, {"one": Erasure(3.0)})
+    assert read_erased(place)["one"] == Erasure(3.0)
 
 
 def test_what_a_bucket_answers_is_told(s3: str, tmp_path: Path) -> None:

@@ -206,8 +206,12 @@ def restore(file: str, replace: bool, key: str, config: str | None) -> None:
         click.echo(f"Stopped: turns of {done.stopped} conversations. Ask again where you need to.")
     if done.held_back:
         click.echo(f"Held back: {done.held_back} messages. See them: deskhand failed")
-    if done.erased:
-        click.echo(f"Erased again: {done.erased} conversations, erased after this backup was made.")
+    again = done.erased
+    if again.sessions or again.memories:
+        click.echo(
+            f"Erased again, as they were erased after this backup: {again.sessions} conversations, "
+            f"{again.memories} memories."
+        )
     if done.listed.database == "postgresql":
         click.echo(
             "The database is a SQLite file now. To put it on a server again: deskhand store move "

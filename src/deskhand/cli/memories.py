@@ -32,7 +32,7 @@ from ..memory.queries import (
 from ..memory.recall import Memory, Only
 from ..memory.rendering import describe_owner, explain_fact
 from ..store.sql_store import SqlStore
-from ..supervision.erased_index import describe_backups
+from ..supervision.erased_index import describe_backups, erased_fact
 from ..types.errors import ConfigError, ModelError
 from .encoded import to_json
 from .plain import escape_control
@@ -442,7 +442,8 @@ def forget(number: int, erase: bool, config: str | None) -> None:
         _fail_unknown(number)
     click.echo(f"#{number} is {'erased' if erase else 'forgotten'}: {escape_control(fact.text)}")
     if erase:
-        kept = describe_backups(settings, {})
+        erased = erased_fact(fact.key, fact.at, fact.text, SystemClock().now())
+        kept = describe_backups(settings, erased)
         if kept:
             click.echo(kept)
 

@@ -1,8 +1,9 @@
-"""Which conversations were erased, told to the place where backups lie: older backups hold them
-until they are deleted, and whoever restores one of these erases them again.
+"""Which conversations and memories were erased, told to the place where backups lie: older backups
+hold them until they are deleted, and whoever restores one of these erases them again.
 
-The index names no conversation: of each it has a digest of its name and of the hash of its first
-event, which only those know who have the log.
+The index names nothing: it has digests. That of a conversation is made of its name and the hash of
+its first event, that of a memory of its key, time and text. Only those can make them who have the
+database.
 """
 
 from __future__ import annotations
@@ -15,37 +16,68 @@ import msgspec
 
 from ..config.config import Settings
 from ..config.home import Home
+from ..memory.facts import erase_fact, facts_of_session
 from ..store.base import Store
 from ..types.errors import DeskhandError
 from ..types.identity import Principal
 from ..workspace.erase import erase_session
 from .backup_places import BackupPlace, home_id, list_backups, open_place
-from .queries import erased_sessions, first_hashes
+from .queries import erased_sessions, fact_identities, first_hashes
 
 OWNER = Principal("owner", ("owner",))
 _INDEX = re.compile(r"deskhand-[0-9a-f]{6}-erased\.json")
-Erased = Mapping[str, float]
-"""The digest of a conversation -> when it was erased, in seconds since the epoch."""
 
 
-async def collect_erased(store: Store) -> dict[str, float]:
-    """What the log says was erased."""
-    return {_digest(row.session, row.first_hash): row.at for row in await erased_sessions(store)}
+class Erasure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """When something was erased, in seconds since the epoch. `memories`: with a conversation, the
+    memories that were made of it alone."""
+
+    at: float
+    memories: bool = True
+
+
+class ErasedAgain(msgspec.Struct, frozen=True):
+    """How many of each were erased in a home that was restored."""
+
+    sessions: int = 0
+    memories: int = 0
+
+
+Erased = Mapping[str, Erasure]
+"""Digest -> erasure."""
+
+
+async def collect_erased(store: Store) -> dict[str, Erasure]:
+    """The conversations that the log says were erased. Where memories made of one are left, they
+    were kept on purpose."""
+    found: dict[str, Erasure] = {}
+    for row in await erased_sessions(store):
+        left = await facts_of_session(store, row.session)
+        found[_session_digest(row.session, row.first_hash)] = Erasure(row.at, not left)
+    return found
+
+
+def erased_fact(key: str, at: float, text: str, now: float) -> dict[str, Erasure]:
+    """The entry for a memory that is erased now."""
+    return {_fact_digest(key, at, text): Erasure(now)}
 
 
 def tell_backups(place: BackupPlace, home: Home, erased: Erased) -> None:
     """Add them to the index of this home. It blocks. Raises DeskhandError, OSError."""
     name = f"deskhand-{home_id(home)}-erased.json"
     known = _decode(place, name)
-    told = {**known, **erased}
+    told = dict(known)
+    for digest, erasure in erased.items():
+        if digest not in told or told[digest].at < erasure.at:  # it may be erased a second time
+            told[digest] = erasure
     if told != known:
         place.write_note(name, msgspec.json.format(msgspec.json.encode(told), indent=1))
 
 
-def read_erased(place: BackupPlace) -> dict[str, float]:
+def read_erased(place: BackupPlace) -> dict[str, Erasure]:
     """What was erased, of all homes whose backups lie here: one may have moved since. It blocks.
     Raises DeskhandError, OSError."""
-    found: dict[str, float] = {}
+    found: dict[str, Erasure] = {}
     for name in place.sizes():
         if _INDEX.fullmatch(name):
             found |= _decode(place, name)
@@ -72,20 +104,28 @@ def describe_backups(settings: Settings, erased: Erased) -> str:
     return f"{len(found)} {hold} it until deleted: deskhand backup list.{again}"
 
 
-async def erase_again(store: Store, erased: Erased, since: float, now: float) -> int:
-    """Erase what was erased since then. Returns how many conversations that were."""
-    count = 0
+async def erase_again(store: Store, erased: Erased, since: float, now: float) -> ErasedAgain:
+    """Erase what was erased since then."""
+    later = {digest: each for digest, each in erased.items() if each.at >= since}
+    memories = 0
+    for fact in await fact_identities(store):
+        if _fact_digest(fact.key, fact.at, fact.text) in later:
+            await store.change(erase_fact(fact.id))
+            memories += 1
+
+    sessions = 0
     for session, first in (await first_hashes(store)).items():
-        if erased.get(_digest(session, first), 0.0) >= since:
-            await erase_session(store, OWNER, session, now)
-            count += 1
-    return count
+        erasure = later.get(_session_digest(session, first))
+        if erasure is not None:
+            await erase_session(store, OWNER, session, now, memories=erasure.memories)
+            sessions += 1
+    return ErasedAgain(sessions, memories)
 
 
-def _decode(place: BackupPlace, name: str) -> dict[str, float]:
+def _decode(place: BackupPlace, name: str) -> dict[str, Erasure]:
     data = place.read_note(name)
     try:
-        return msgspec.json.decode(data, type=dict[str, float]) if data else {}
+        return msgspec.json.decode(data, type=dict[str, Erasure]) if data else {}
     except (msgspec.MsgspecError, RecursionError) as error:
         raise DeskhandError(
             f"{place.address}/{name}, the list of what was erased, is damaged: remove it to go on "
@@ -93,5 +133,13 @@ def _decode(place: BackupPlace, name: str) -> dict[str, float]:
         ) from error
 
 
-def _digest(session: str, first_hash: bytes) -> str:
-    return sha256(session.encode("utf-8", "surrogatepass") + b"\0" + first_hash).hexdigest()
+def _session_digest(session: str, first_hash: bytes) -> str:
+    return sha256(_encode(session) + b"\0" + first_hash).hexdigest()
+
+
+def _fact_digest(key: str, at: float, text: str) -> str:
+    return sha256(b"\0".join((_encode(key), repr(at).encode(), _encode(text)))).hexdigest()
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

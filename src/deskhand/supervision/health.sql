@@ -35,3 +35,6 @@ WHERE e.kind = 'erased' GROUP BY e.session, f.hash
 
 -- first_hashes: the hash of the first event of each session --
 SELECT session, hash FROM event WHERE n = 1
+
+-- fact_digests: what tells each memory from all others --
+SELECT id, key, at, text FROM fact

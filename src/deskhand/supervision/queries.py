@@ -70,6 +70,21 @@ async def erased_sessions(store: Store) -> list[ErasedSession]:
     return [ErasedSession(str(name), float(at), bytes(first)) for name, at, first in rows]
 
 
+class FactIdentity(msgspec.Struct, frozen=True):
+    """What tells a memory from all others, of this home and of any backup."""
+
+    id: int
+    key: str
+    at: float
+    text: str
+
+
+async def fact_identities(store: Store) -> list[FactIdentity]:
+    """Of all memories that are there, forgotten ones too."""
+    rows = await store.query("fact_digests", ())
+    return [FactIdentity(int(id_), str(key), float(at), str(text)) for id_, key, at, text in rows]
+
+
 async def first_hashes(store: Store) -> dict[str, bytes]:
     """The hash of the first event of each session."""
     return {str(name): bytes(first) for name, first in await store.query("first_hashes", ())}

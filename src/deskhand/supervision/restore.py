@@ -30,7 +30,7 @@ from ..types.turn import STOP_TURN_ONLY
 from .backup import ASIDE, NO_AGE, extract_verified
 from .backup_archive import BackupBroken, BackupList
 from .backup_places import TIME_IN_NAME, flush
-from .erased_index import Erased, erase_again
+from .erased_index import Erased, ErasedAgain, erase_again
 from .queries import (
     end_job_runs,
     forget_restart_notes,
@@ -48,14 +48,14 @@ _AT_FDCWD = -100
 
 class Restored(msgspec.Struct, frozen=True):
     """What was restored. `aside` is where the home that was there lies now; `stopped` conversations
-    were in the middle of a turn, `held_back` messages on their way; `erased` conversations were
-    erased after the backup, and are erased again."""
+    were in the middle of a turn, `held_back` messages on their way; `erased` counts what was
+    erased after the backup, and is erased again."""
 
     listed: BackupList
     aside: Path | None = None
     stopped: int = 0
     held_back: int = 0
-    erased: int = 0
+    erased: ErasedAgain = ErasedAgain()
 
 
 def restore_backup(
@@ -196,7 +196,7 @@ async def _quieten(home: Home, now: float, moved: Mapping[str, str]) -> tuple[in
         await store.close()
 
 
-async def _erase_again(home: Home, erased: Erased, since: float, now: float) -> int:
+async def _erase_again(home: Home, erased: Erased, since: float, now: float) -> ErasedAgain:
     store = SqliteStore(home.database, load_statements())
     try:
         return await erase_again(store, erased, since, now)
