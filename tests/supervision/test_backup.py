@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -567,6 +568,44 @@ def test_a_home_that_is_a_disk_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     assert (settings.home.root / "deskhand.yaml").read_text() == "timezone: Europe/Berlin\n"
     _, listed = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW + 1)
     assert not [inner for inner in listed.files if ".before-" in inner]
+
+
+@pytest.mark.parametrize("own_disk", [False, True])
+def test_no_home_that_was_moved_aside_is_replaced(
+    own_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two restores within a second give the same name."""
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    made, _ = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
+    if own_disk:
+        monkeypatch.setattr(os.path, "ismount", lambda path: path == settings.home.root)
+    asides = []
+    for number in range(3):
+        (settings.home.root / "mark").write_text(str(number))
+        asides.append(restore_backup(settings, made.path, now=NOW, replace=True).aside)
+    assert [(each / "mark").read_text() for each in asides if each] == ["0", "1", "2"]
+
+
+def test_a_home_that_cannot_be_moved_aside_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_at(tmp_path / "home")
+    anyio.run(fill, settings)
+    made, _ = make_backup(settings, FolderPlace(tmp_path / "b"), now=NOW)
+    (settings.home.root / "mark").write_text("mine")
+    rename = Path.rename
+
+    def refuse_aside(path: Path, target: Path) -> Path:
+        if ".before-" in str(target):
+            raise OSError(errno.EIO, "the disk failed", str(target))
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", refuse_aside)
+    with pytest.raises(OSError, match="the disk failed"):
+        restore_backup(settings, made.path, now=NOW, replace=True)
+    assert (settings.home.root / "mark").read_text() == "mine"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["b", "home"]
 
 
 async def test_who_waited_while_the_home_was_replaced_does_not_drive(tmp_path: Path) -> None:

@@ -105,11 +105,15 @@ def _swap(home: Path, fresh: Path, stamp: str) -> Path | None:
         fresh.rename(home)
         return None
     was_empty = not any(home.iterdir())
-    aside = home.with_name(f"{home.name}{ASIDE}{stamp}")
+    aside = _free_name(home.with_name(f"{home.name}{ASIDE}{stamp}"))
     if _exchange(home, fresh):  # the old one lies in `fresh` now
         if was_empty:
             return None
-        fresh.rename(aside)
+        try:
+            fresh.rename(aside)
+        except OSError:
+            _exchange(home, fresh)
+            raise
         return aside
     home.rename(aside)
     try:
@@ -120,6 +124,16 @@ def _swap(home: Path, fresh: Path, stamp: str) -> Path | None:
     if was_empty:
         aside.rmdir()
     return None if was_empty else aside
+
+
+def _free_name(path: Path) -> Path:
+    """The path itself, or with a number behind it where something is there."""
+    number = 1
+    free = path
+    while free.exists() or free.is_symlink():
+        number += 1
+        free = path.with_name(f"{path.name}-{number}")
+    return free
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -135,7 +149,7 @@ def _exchange(one: Path, other: Path) -> bool:
 def _swap_inside(home: Path, fresh: Path, stamp: str) -> Path | None:
     """The same, entry by entry: what is there goes into a folder of the home."""
     old = [each for each in home.iterdir() if not each.name.startswith((ASIDE, RESTORING))]
-    aside = home / f"{ASIDE}{stamp}"
+    aside = _free_name(home / f"{ASIDE}{stamp}")
     moved: list[tuple[Path, Path]] = []
 
     def move(source: Path, target: Path) -> None:
