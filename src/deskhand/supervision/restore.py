@@ -128,12 +128,11 @@ def _swap(home: Path, fresh: Path, stamp: str) -> Path | None:
 
 def _free_name(path: Path) -> Path:
     """The path itself, or with a number behind it where something is there."""
-    number = 1
-    free = path
-    while free.exists() or free.is_symlink():
-        number += 1
-        free = path.with_name(f"{path.name}-{number}")
-    return free
+    for number in range(1, 1000):
+        free = path if number == 1 else path.with_name(f"{path.name}-{number}")
+        if not free.exists() and not free.is_symlink():
+            return free
+    raise DeskhandError(f"a thousand homes are kept as {str(path)!r}: remove some of them")
 
 
 def _exchange(one: Path, other: Path) -> bool:
