@@ -173,6 +173,26 @@ def page(context: BrowserContext) -> Iterator[Page]:
     assert broken == []
 
 
+@pytest.fixture
+def routed_page(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[Page]:
+    """The same for a test that answers requests itself: what a service worker sends on passes it
+    by, from the moment when that worker takes the page over."""
+    made = browser.new_context(
+        storage_state=signed,
+        base_url=desk.url,
+        reduced_motion="reduce",
+        service_workers="block",
+    )
+    made.set_default_timeout(WAIT_MS)
+    opened = made.new_page()
+    broken = watched(opened)
+    opened.goto("/")
+    opened.get_by_label("Message to Deskhand").wait_for()
+    yield opened
+    assert broken == []
+    made.close()
+
+
 def watched(page: Page) -> list[str]:
     """What broke in a tab, from now on."""
     broken: list[str] = []

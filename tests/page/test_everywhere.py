@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import (
     APIResponse,
     Browser,
-    BrowserContext,
     Page,
     Route,
     StorageState,
@@ -163,10 +162,10 @@ def test_a_killed_server_is_survived_in_the_middle_of_an_answer(
         desk.kill()
 
 
-def test_what_is_in_the_log_is_sent_before_the_server_has_said_so(page: Page) -> None:
+def test_what_is_in_the_log_is_sent_before_the_server_has_said_so(routed_page: Page) -> None:
     """The answer to the sending comes late: nothing is shown twice meanwhile."""
     held: list[Route] = []
-    page.goto("/")
+    page = routed_page
     say(page, "first")
     expect(answer(page, "You said: first")).to_be_visible()
     page.route("**/messages", lambda route: held.append(route))
@@ -181,9 +180,10 @@ def test_what_is_in_the_log_is_sent_before_the_server_has_said_so(page: Page) ->
     expect(page.locator(".bubble")).to_have_text(["first", "second"])
 
 
-def test_a_message_that_was_sent_twice_is_taken_once(context: BrowserContext, page: Page) -> None:
+def test_a_message_that_was_sent_twice_is_taken_once(routed_page: Page) -> None:
     """The answer to the first try is lost on its way; the page sends it again, under the same
     id."""
+    page = routed_page
     lost: list[str] = []
 
     def lose(route: object) -> None:
