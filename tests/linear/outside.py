@@ -83,8 +83,8 @@ CAPPED: Final[dict[str, tuple[int, str]]] = {
 characters."""
 SHORT: Final[dict[str, tuple[int, str]]] = {
     "memory/claims.py:": (200, "claim_of looks at no longer text"),
-    "models/shim_request.py:_AND_MORE": (160, "program_said looks at no longer request"),
-    "models/shim_request.py:_ANOTHER_DEED": (160, "program_said looks at no longer request"),
+    "models/shim_request.py:_AND_MORE": (160, "longer requests are not looked at"),
+    "models/shim_request.py:_ANOTHER_DEED": (160, "longer requests are not looked at"),
     "types/spoken_times.py:": (200, "no longer time is read"),
 }
 """The same of regular expressions alone, by the beginning of their file and name."""

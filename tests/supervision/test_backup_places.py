@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from deskhand.cli.root import cli
 from deskhand.config.config import Settings, read_settings
 from deskhand.config.home import Home
-from deskhand.memory.facts import NewFact, add_fact
+from deskhand.memory.facts import NewFact, add_fact, add_fact_source
 from deskhand.runtime.app import OWNER
 from deskhand.supervision.backup_places import (
     BackupPlace,
@@ -105,10 +105,10 @@ def test_a_place_keeps_what_it_was_given(place: BackupPlace, tmp_path: Path) -> 
     with pytest.raises(FileNotFoundError):
         place.fetch(f"{stem}.tar.gz", tmp_path / "gone")
 
-    assert place.read_note("note.json") == b""
-    place.write_note("note.json", b"one")
-    place.write_note("note.json", b"two")
-    assert place.read_note("note.json") == b"two"
+    assert place.read_note("note.json") == ""
+    place.write_note("note.json", "one")
+    place.write_note("note.json", "two")
+    assert place.read_note("note.json") == "two"
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_what_was_erased_stays_erased_when_an_older_backup_is_restored(
 
     (made,) = list_backups(open_place(read_settings(settings.file), backups))
     code, said = run("backup", "restore", made.address, "--replace")
-    assert code == 0 and "erased after this backup: 1 conversations, 0 memories" in said, said
+    assert code == 0 and "Erased again: 1 conversation and 0 memories" in said, said
     assert b"hello" not in settings.home.database.read_bytes()
 
     # One that is newer knows of the erasure already.
@@ -202,7 +202,7 @@ def test_an_erasure_is_told_with_the_next_backup_too(run: Run, tmp_path: Path) -
     assert run("backup", "make", str(tmp_path / "b"))[0] == 0
     oldest = list_backups(FolderPlace(tmp_path / "b"))[-1]
     code, said = run("backup", "restore", str(oldest.path), "--replace")
-    assert code == 0 and "erased after this backup: 1 conversations, 0 memories" in said, said
+    assert code == 0 and "Erased again: 1 conversation and 0 memories" in said, said
 
 
 def remember(settings: Settings, text: str, session: str = SESSION) -> None:
@@ -224,12 +224,23 @@ def remember(settings: Settings, text: str, session: str = SESSION) -> None:
     anyio.run(store_fact)
 
 
+def also_said(settings: Settings, fact: int, session: str) -> None:
+    async def add_source() -> None:
+        async with opened(settings.home) as store:
+            await store.change([add_fact_source(fact, session, 1)])
+
+    anyio.run(add_source)
+
+
 @pytest.mark.parametrize("keeps", [False, True])
 def test_memories_that_were_erased_stay_erased(keeps: bool, run: Run, tmp_path: Path) -> None:
-    """One alone, and those of a conversation unless they were to be kept."""
+    """One alone, and those of a conversation unless they were to be kept. One that was also said
+    elsewhere stays in any case."""
     settings = make_home(tmp_path, f"backup: {{folder: '{tmp_path}/b'}}\n")
     remember(settings, "the code is 1234", "default/terminal:elsewhere")
     remember(settings, "a dog called Rex")
+    remember(settings, "a cat called Tom")
+    also_said(settings, 3, "default/terminal:elsewhere")
     assert run("backup", "make")[0] == 0
     (made,) = list_backups(FolderPlace(tmp_path / "b"))
     code, said = run("memories", "forget", "1", "--erase")
@@ -239,9 +250,9 @@ def test_memories_that_were_erased_stay_erased(keeps: bool, run: Run, tmp_path: 
     left = run("memories", "list")[1]
 
     code, said = run("backup", "restore", str(made.path), "--replace")
-    assert code == 0 and "1 conversations, 1 memories" in said, said
+    assert code == 0 and f"1 conversation and {1 if keeps else 2} " in said, said
     assert run("memories", "list")[1] == left
-    assert ("Rex" in left) == keeps and "1234" not in left
+    assert ("Rex" in left) == keeps and "Tom" in left and "1234" not in left
     assert b"1234" not in settings.home.database.read_bytes()
 
 

@@ -12,9 +12,8 @@ import click
 from ..config.clock import SystemClock
 from ..store.base import Hit
 from ..store.sql_store import SqlStore
-from ..supervision.erased_index import Erased, collect_erased, describe_backups
+from ..supervision.erased_index import Erased, describe_backups, erase_for_good
 from ..workspace.erase import Gone
-from ..workspace.erase import erase_session as erase_it
 from .ask import Question, run_question
 from .asks import session_name
 from .encoded import to_json
@@ -96,14 +95,13 @@ def erase(name: str, keep_memories: bool, yes: bool, config: str | None) -> None
         fail("Nothing was erased.")
 
     async def use(store: SqlStore) -> tuple[Gone, Erased]:
-        gone = await erase_it(
+        return await erase_for_good(
             store,
             ME,
             resolve_session_key(settings, name),
             SystemClock().now(),
             memories=not keep_memories,
         )
-        return gone, await collect_erased(store)
 
     gone, erased = with_store(settings, use)
     more = gone.summary

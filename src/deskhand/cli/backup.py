@@ -24,7 +24,7 @@ from ..supervision.backup_places import (
     prune_backups,
     split_address,
 )
-from ..supervision.erased_index import Erased, read_erased
+from ..supervision.erased_index import read_erased
 from ..supervision.lock import Holder, acquire_lock, read_holder
 from ..supervision.restore import folder_with_room, open_backup, restore_backup
 from ..types.errors import DeskhandError
@@ -147,7 +147,7 @@ def verify(file: str, key: str, config: str | None) -> None:
     """
     try:
         with (
-            _fetched(load_service_settings(config, quiet=True), file) as (path, _),
+            _fetched(load_service_settings(config, quiet=True), file) as path,
             tempfile.TemporaryDirectory(
                 prefix="deskhand-verify-", dir=folder_with_room(path)
             ) as folder,
@@ -173,8 +173,8 @@ def restore(file: str, replace: bool, key: str, config: str | None) -> None:
 
     Stop Deskhand before. Turns that were going on when the backup was made are stopped, and
     messages that were on their way are held back: nobody knows what became of them later.
-    Conversations that were erased after the backup are erased again. A home that is there is moved
-    aside with --replace.
+    What was erased after the backup is erased again. A home that is there is moved aside with
+    --replace.
 
     \b
     Examples:
@@ -184,14 +184,15 @@ def restore(file: str, replace: bool, key: str, config: str | None) -> None:
     settings = load_service_settings(config, quiet=True)
     held = _hold_locks(settings)
     try:
-        with _fetched(settings, file) as (path, erased):
+        where, _ = split_address(file)
+        with _fetched(settings, file) as path:
             done = restore_backup(
                 settings,
                 path,
                 now=SystemClock().now(),
                 identity=key,
                 replace=replace,
-                erased=erased,
+                erased=read_erased(open_place(settings, where)),
             )
     except (DeskhandError, OSError) as error:
         fail(f"nothing was restored: {error}")
@@ -209,8 +210,8 @@ def restore(file: str, replace: bool, key: str, config: str | None) -> None:
     again = done.erased
     if again.sessions or again.memories:
         click.echo(
-            f"Erased again, as they were erased after this backup: {again.sessions} conversations, "
-            f"{again.memories} memories."
+            f"Erased again: {_count(again.sessions, 'conversation', 'conversations')} and "
+            f"{_count(again.memories, 'memory', 'memories')} that were erased after this backup."
         )
     if done.listed.database == "postgresql":
         click.echo(
@@ -237,25 +238,27 @@ def _open_place(settings: Settings, given: str | None) -> BackupPlace:
 
 
 @contextmanager
-def _fetched(settings: Settings, address: str) -> Iterator[tuple[Path, Erased]]:
-    """A backup as a file on this machine, and what was erased since. Ends the command where there
-    is no such file."""
+def _fetched(settings: Settings, address: str) -> Iterator[Path]:
+    """A backup as a file on this machine. Ends the command where there is none."""
     where, name = split_address(address)
-    place = open_place(settings, where)
-    erased = read_erased(place)
     if not address.startswith(S3_SCHEME):
         path = Path(where) / name
         if not path.is_file():
             fail(f"there is no file {address!r}", USAGE)
-        yield path, erased
+        yield path
         return
-    with tempfile.TemporaryDirectory(prefix="deskhand-fetch-") as folder:
+    room = folder_with_room(settings.home.root)
+    with tempfile.TemporaryDirectory(prefix="deskhand-fetch-", dir=room) as folder:
         path = Path(folder) / name
         try:
-            place.fetch(name, path)
+            open_place(settings, where).fetch(name, path)
         except FileNotFoundError:
             fail(f"there is no backup {address!r}; list them: deskhand backup list {where}", USAGE)
-        yield path, erased
+        yield path
+
+
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
 
 
 def _hold_locks(settings: Settings) -> list[int]:

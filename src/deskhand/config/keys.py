@@ -24,12 +24,13 @@ _UNSUPPORTED = re.compile(
     "|openrouter_api_key|pinchtab|roles|runtime|search|sessions|settings|stt|tts|[A-Z_]+"
 )
 """Sections and variables of the other systems that have no counterpart here yet."""
+_UNSUPPORTED_IN_AGENT = re.compile(
+    "acp_token|channels|description|permissions|plugins|sandbox|streaming|subagent|system_prompt"
+    "|tools|transport"
+)
 RENAMED_KEYS = {"posture": "permission_mode"}
 """Keys that had another name in an earlier version, old -> new. Both are read; where both are
 written, the new one holds."""
-_UNSUPPORTED_IN_AGENT = re.compile(
-    "acp_token|channels|description|permissions|plugins|sandbox|streaming|subagent|system_prompt|tools|transport"
-)
 
 
 def field_types(of: type[msgspec.Struct]) -> dict[str, Any]:
@@ -64,24 +65,24 @@ def split_known(
             name = RENAMED_KEYS[name]
             if name in data:
                 continue
+
         kind = types.get(name)
-        if kind is None or (
-            name == "tools" and isinstance(value, Mapping)
-        ):  # `tools: {profile: coding}`
+        is_foreign_tools = name == "tools" and isinstance(value, Mapping)  # {profile: coding}
+        if kind is None or is_foreign_tools:
             foreign[key] = value
             continue
+
         inner = _struct_type(kind)
         by = entry_type(kind)
-        if value is None and (
-            inner is not None or by is not None
-        ):  # a section whose keys are all comments
+        is_section = inner is not None or by is not None
+        if value is None and is_section:  # its keys are all comments
             value = {}
         if by is not None and isinstance(value, list):
             value = index_by_name(value)
+
         if by is not None and isinstance(value, Mapping):
-            theirs = name == "agents" and (
-                "list" in value or "defaults" in value
-            )  # as operator-use has them
+            # operator-use has a list and defaults there
+            theirs = name == "agents" and ("list" in value or "defaults" in value)
             _split_entries(name, value, by, (known, foreign), theirs=theirs)
         elif inner is not None and isinstance(value, Mapping):
             known[name], rest = split_known(value, inner)
@@ -121,11 +122,10 @@ def overlay(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
     both = dict(base)
     for key, value in top.items():
         old = both.get(key)
-        both[key] = (
-            overlay(old, value)
-            if isinstance(old, Mapping) and isinstance(value, Mapping)
-            else value
-        )
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            both[key] = overlay(old, value)
+        else:
+            both[key] = value
     return both
 
 

@@ -51,7 +51,7 @@ class ModelFailure(msgspec.Struct, frozen=True, gc=False):
 
 
 class ModelTry(msgspec.Struct, frozen=True, gc=False):
-    """Call `model` at `at`, by the clock of `now` and never more than LONGEST_ASKED_WAIT_S from
+    """Call `model` at `at`, by the clock of `now` and never more than MAX_WAIT_LAST_MODEL_S from
     now."""
 
     model: str

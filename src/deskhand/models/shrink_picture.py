@@ -31,7 +31,7 @@ class ImageTooLarge(ValueError):
 
 def shrink_picture(data: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
     """A JPEG of at most `limit_bytes` and LIMIT_SIDE: as much of the quality as fits, then half the
-    size, at most five times. Raises TooLarge, and what Pillow raises for broken pictures."""
+    size, at most five times. Raises ImageTooLarge, and what Pillow raises for broken pictures."""
     with Image.open(BytesIO(data), formats=FORMATS) as opened:
         if opened.width * opened.height > MAX_PIXELS:
             raise ImageTooLarge(explain_too_many_pixels(opened.width, opened.height))

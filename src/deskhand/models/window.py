@@ -210,7 +210,7 @@ def fit_request(
 
 def estimate_max_tokens(request: Request, context_tokens: int, scale: float) -> int:
     """About the most tokens that this call may use, with its answer. `context_tokens` as in
-    `sized`."""
+    `fit_request`."""
     said = context_tokens + scale * estimate_fresh_tokens(request.messages)
     if not context_tokens:
         said = scale * estimate_request_tokens(request)

@@ -140,7 +140,7 @@ class HeldSecret(msgspec.Struct, frozen=True):
     rules: tuple[SecretRule, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Held({self.name!r})"
+        return f"HeldSecret({self.name!r})"
 
 
 class SecretBroker:

@@ -1,7 +1,7 @@
 """Speaks to a server as a browser does, down to the TLS handshake, for sites that refuse programs.
 
-`Net.through(exchange)` does all of the judging: names, addresses, redirects. This only talks to the
-addresses it is given, and knows no others: no proxy, no name server, no cookies, no file of
+`Net.with_exchange(exchange)` does all of the judging: names, addresses, redirects. This only talks
+to the addresses it is given, and knows no others: no proxy, no name server, no cookies, no file of
 settings. The extra [web].
 """
 

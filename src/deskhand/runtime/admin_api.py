@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -36,7 +37,7 @@ from ..store.queries import (
     last_event_number,
     standing_grants,
 )
-from ..supervision.erased_index import collect_erased, describe_backups
+from ..supervision.erased_index import Erased, describe_backups, erase_for_good
 from ..supervision.queries import owed_messages
 from ..tools.approved import bound_from_rows
 from ..tools.base import ToolScope
@@ -81,9 +82,9 @@ from ..web.views import (
     UndoneView,
 )
 from ..workspace.diffs import change_kind
-from ..workspace.erase import erase_session
 from .app import App
 
+log = logging.getLogger(__name__)
 SECRET_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
 _URL_SECRET = re.compile(r"(://(?=[^/\s]{0,999}@)|://[^?\s]{0,999}\?)[^/@\s]+(?=@)?")
 LMSTUDIO = "lmstudio"
@@ -373,22 +374,22 @@ class RunningAdmin:
         app = self._app
         if any(each.session == session for each in await app.store.open_sessions()):
             await app.door.stop(session, principal)
-        gone = await erase_session(app.store, principal, session, app.parts.clock.now())
+        now = app.parts.clock.now()
+        gone, erased = await erase_for_good(app.store, principal, session, now)
         n = await last_event_number(app.store, session)
         for recorded in await app.store.events(session, n - 1):
             app.feed.publish(session, recorded)
-        await self._tell_backups()
+        await self._tell_backups(erased)
         return ErasedView(gone.events, gone.memories, gone.kept)
 
-    async def _tell_backups(self) -> None:
-        """A bucket that does not answer is told with the next backup."""
-        settings = self._app.settings
-        if settings.config.backup.folder:
-            erased = await collect_erased(self._app.store)
-            with anyio.move_on_after(TELL_BACKUPS_S):
-                await anyio.to_thread.run_sync(
-                    describe_backups, settings, erased, abandon_on_cancel=True
-                )
+    async def _tell_backups(self, erased: Erased) -> None:
+        """For a bucket that does not answer at once, nobody waits."""
+        with anyio.move_on_after(TELL_BACKUPS_S):
+            said = await anyio.to_thread.run_sync(
+                describe_backups, self._app.settings, erased, abandon_on_cancel=True
+            )
+            if said:
+                log.info("%s", said)
 
     async def grants(self, principal: Principal) -> list[GrantView]:
         found = await standing_grants(self._app.store, principal)

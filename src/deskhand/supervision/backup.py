@@ -96,9 +96,9 @@ def make_backup(
             encrypt(archive, work / f"{WORK}{suffix}")
         progress("storing")
         sealed = work / f"{WORK}{suffix}"
-        name = place.add(sealed, backup_stem(home, now), suffix)
         size = sealed.stat().st_size
         tell_backups(place, home, erased)
+        name = place.add(sealed, backup_stem(home, now), suffix)
     return BackupFile(place.address, name, home_id(home), now, size), listed
 
 

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from yarl import URL
 
 from ..config.config import Settings
 from ..config.home import Home
+from ..config.private_files import write_private_file
 from ..types.errors import ConfigError, DeskhandError
 from ..types.folders import make_private_folder
 from .backup_archive import BackupBroken
@@ -92,11 +93,11 @@ class BackupPlace(Protocol):
 
     def delete(self, name: str) -> None: ...
 
-    def read_note(self, name: str) -> bytes:
-        """A small file, or b'' where there is none."""
+    def read_note(self, name: str) -> str:
+        """A small file of text, or '' where there is none."""
         ...
 
-    def write_note(self, name: str, data: bytes) -> None:
+    def write_note(self, name: str, text: str) -> None:
         """Write a small file, or replace it as a whole."""
         ...
 
@@ -160,18 +161,14 @@ class FolderPlace:
     def delete(self, name: str) -> None:
         (self._folder / name).unlink()
 
-    def read_note(self, name: str) -> bytes:
+    def read_note(self, name: str) -> str:
         try:
-            return (self._folder / name).read_bytes()
+            return (self._folder / name).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
-            return b""
+            return ""
 
-    def write_note(self, name: str, data: bytes) -> None:
-        make_private_folder(self._folder)
-        part = self._folder / f".{name}.part"
-        part.write_bytes(data)
-        flush(part)
-        part.replace(self._folder / name)
+    def write_note(self, name: str, text: str) -> None:
+        write_private_file(self._folder / name, text)
         flush(self._folder)
 
 
@@ -267,15 +264,15 @@ class BucketPlace:
         with self._errors():
             self._calls.delete(self._bucket, name)
 
-    def read_note(self, name: str) -> bytes:
+    def read_note(self, name: str) -> str:
         try:
-            return b"".join(self._stream(name))
+            return b"".join(self._stream(name)).decode(errors="replace")
         except FileNotFoundError:
-            return b""
+            return ""
 
-    def write_note(self, name: str, data: bytes) -> None:
+    def write_note(self, name: str, text: str) -> None:
         with self._errors():
-            self._calls.put(self._bucket, name, data)
+            self._calls.put(self._bucket, name, text.encode())
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -361,7 +358,4 @@ def _iter_names(stem: str, suffix: str) -> Iterator[str]:
 
 def _digest_of(path: Path) -> str:
     with path.open("rb") as file:
-        digest = sha256()
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return file_digest(file, "sha256").hexdigest()

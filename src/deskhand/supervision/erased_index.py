@@ -20,11 +20,11 @@ from ..memory.facts import erase_fact, facts_of_session
 from ..store.base import Store
 from ..types.errors import DeskhandError
 from ..types.identity import Principal
-from ..workspace.erase import erase_session
+from ..users.user_cache import OWNER
+from ..workspace.erase import Gone, erase_session
 from .backup_places import BackupPlace, home_id, list_backups, open_place
 from .queries import erased_sessions, fact_identities, first_hashes
 
-OWNER = Principal("owner", ("owner",))
 _INDEX = re.compile(r"deskhand-[0-9a-f]{6}-erased\.json")
 
 
@@ -48,13 +48,29 @@ Erased = Mapping[str, Erasure]
 
 
 async def collect_erased(store: Store) -> dict[str, Erasure]:
-    """The conversations that the log says were erased. Where memories made of one are left, they
-    were kept on purpose."""
+    """The conversations that the log says were erased. Where memories made of one are left, none
+    of its memories is erased with it: some may have been kept on purpose."""
     found: dict[str, Erasure] = {}
     for row in await erased_sessions(store):
         left = await facts_of_session(store, row.session)
         found[_session_digest(row.session, row.first_hash)] = Erasure(row.at, not left)
     return found
+
+
+async def erase_for_good(
+    store: Store, principal: Principal, session: str, at: float, *, memories: bool = True
+) -> tuple[Gone, dict[str, Erasure]]:
+    """Erase a session, as `erase_session` does. Returns too what backups are to be told: all that
+    the log says was erased, and the memories that went with this session. Raises Refused."""
+    before = await fact_identities(store)
+    gone = await erase_session(store, principal, session, at, memories=memories)
+    left = {fact.id for fact in await fact_identities(store)}
+
+    erased = await collect_erased(store)
+    for fact in before:
+        if fact.id not in left:
+            erased |= erased_fact(fact.key, fact.at, fact.text, at)
+    return gone, erased
 
 
 def erased_fact(key: str, at: float, text: str, now: float) -> dict[str, Erasure]:
@@ -71,7 +87,7 @@ def tell_backups(place: BackupPlace, home: Home, erased: Erased) -> None:
         if digest not in told or told[digest].at < erasure.at:  # it may be erased a second time
             told[digest] = erasure
     if told != known:
-        place.write_note(name, msgspec.json.format(msgspec.json.encode(told), indent=1))
+        place.write_note(name, msgspec.json.format(msgspec.json.encode(told), indent=1).decode())
 
 
 def read_erased(place: BackupPlace) -> dict[str, Erasure]:
@@ -123,9 +139,9 @@ async def erase_again(store: Store, erased: Erased, since: float, now: float) ->
 
 
 def _decode(place: BackupPlace, name: str) -> dict[str, Erasure]:
-    data = place.read_note(name)
+    text = place.read_note(name)
     try:
-        return msgspec.json.decode(data, type=dict[str, Erasure]) if data else {}
+        return msgspec.json.decode(text, type=dict[str, Erasure]) if text else {}
     except (msgspec.MsgspecError, RecursionError) as error:
         raise DeskhandError(
             f"{place.address}/{name}, the list of what was erased, is damaged: remove it to go on "

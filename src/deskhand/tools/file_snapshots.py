@@ -77,9 +77,9 @@ class FileSnapshots:
     """The shadow of one workspace. Its methods block: they are called in threads, and wait for each
     other.
 
-    `seen` is what was there at the last look. It is kept in a file too, to be good after a crash
-    and after a restart. `running` are the commands in it (`watch.Running`), `armed` the files whose
-    readers are wanted (`notes.Armed`). `commit` writes rows outside of any call.
+    `entries` is what was there at the last look. It is kept in a file too, to be good after a crash
+    and after a restart. `running` are the commands in it, `armed` the files whose readers are
+    wanted. `commit` writes rows outside of any call.
     """
 
     def __init__(

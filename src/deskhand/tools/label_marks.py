@@ -98,13 +98,13 @@ def iter_private_files(folder: str) -> Iterator[str]:
 
 class LabelMarks:
     """The marks of all files, as they were at one moment. Paths are as tools take them: absolute,
-    or in the workspace, whose real path is `folder`. `words` are those that may be written there
-    just then, and are not marked yet. `stood` tells, while anything runs that may move files, where
-    what is marked or about the owner lay before: by its inode.
+    or in the workspace, whose real path is `folder`. `words` are labels of what may be written
+    there just then, and is not marked yet. `stood` tells, while anything runs that may move files,
+    where what is marked or about the owner lay before: by its inode.
 
     Whose word something is that was read is asked of its `Place`, when it has been read: a name may
-    lead elsewhere by then. `by_name` is for names that were told, and behind which nobody has
-    looked.
+    lead elsewhere by then. `listing_label_by_name` is for names that were told, and behind which
+    nobody has looked.
     """
 
     def __init__(

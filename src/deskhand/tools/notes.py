@@ -36,11 +36,11 @@ class By(msgspec.Struct, frozen=True):
 class RunningEffect:
     """A command that runs, or that is over and whose rows may not be committed yet. What is changed
     since `begun_ns`, until `over_ns`, may be what it wrote, and on the word of `label` and of what
-    it has `heard` since; when it is `marked`, the marks say so. `whole`: all that was there was
-    looked at before it. `noted` is what of it is noted for review already, by path. `beside` are
-    the labels of those that ran at the same time and are over, by when the first of each was: what
-    they wrote it may have read. `arm` has it notice whether it reads a file that got a label just
-    now, `noticed` tells it of files that somebody has read."""
+    it has heard since (`current_label`); when it is `marked`, the marks say so. `whole`: all that
+    was there was looked at before it. `noted_for_review` is what of it is noted already, by path.
+    `concurrent_labels` are those of commands that ran at the same time and are over, by when the
+    first of each was: what they wrote it may have read. `arm_file` has it notice whether it reads a
+    file that got a label just now, `note_reads` tells it of files that somebody has read."""
 
     def __init__(
         self, by: By, label: Label = LOCAL, begun_ns: int = 0, *, whole: bool = False

@@ -76,7 +76,7 @@ of that away."""
 
 
 class AccessTimes:
-    """Begin with `of`; when the command is over, `look`, and then ask for the labels."""
+    """Begin with `start`; when the command is over, ask for the labels."""
 
     def __init__(
         self,
