@@ -14,6 +14,8 @@ from itertools import islice
 
 import msgspec
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline, link
 from markdown_it.token import Token
 
 from ..types.addresses import find_live_spans
@@ -26,6 +28,9 @@ MAX_ENTITIES = 100
 """More in one message are ignored."""
 MAX_SPANS = 5_000
 """With more, all of the text is shown as code: no message has so many."""
+MAX_LINK_DEPTH = 4
+"""A link may hold a picture and a picture a link. Each bracket that never closes is read so many
+times."""
 _STYLES = {"strong": "bold", "em": "italic", "s": "strikethrough"}
 _CODE_KINDS = ("code", "pre")
 _LINK_SCHEMES = ("http://", "https://", "tg://", "mailto:")
@@ -60,14 +65,31 @@ def render_markdown(markdown: str) -> Rich:
     was."""
     out = _Out()
     if len(markdown) <= MAX_MARKDOWN_CHARS:
-        parser = (
-            MarkdownIt("commonmark", {"html": False})
-            .enable(["strikethrough", "table"])
-            .disable("reference")
-        )
-        _render_blocks(parser.parse(markdown), out)
+        _render_blocks(_make_parser().parse(markdown), out)
     rich = out.to_rich()
     return rich if rich.text else Rich(markdown.strip())
+
+
+def _make_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("reference")
+    spans = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_LINK_DEPTH})
+    spans.enable("strikethrough")
+    spans.inline.ruler.at("link", _read_link)
+
+    def read_spans(state: StateCore) -> None:
+        for token in state.tokens:
+            if token.type == "inline":
+                token.children = []
+                last = {"last_link": token.content.rfind("](")}
+                spans.inline.parse(token.content, spans, last, token.children)
+
+    parser.core.ruler.at("inline", read_spans)
+    return parser
+
+
+def _read_link(state: StateInline, silent: bool) -> bool:
+    """A bracket behind the last `](` begins no link: looking for its end is the dear part."""
+    return state.pos < state.env["last_link"] and link(state, silent)
 
 
 def defang_links(rich: Rich, links: Collection[str] | None) -> Rich:
