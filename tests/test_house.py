@@ -77,6 +77,7 @@ QUERY_MODULES = (
     "store/read_queries.py",
     "store/sql_store.py",
     "store/sqlite.py",
+    "subagents/queries.py",
     "supervision/queries.py",
     "testing/tools.py",
     "tools/journal.py",

@@ -45,6 +45,7 @@ RUNNING = [*OPEN, e.ModelReplied(Message("assistant", CALLS), "m", "calls")]
 APPROVAL = [*RUNNING, e.ApprovalAsked("ask", "c1", "binds", "?", "", 9e9)]
 QUESTION = [*RUNNING, e.QuestionAsked("ask", "c1", "?", ("red", "blue"), 9e9)]
 HANDED = [*RUNNING, e.CallsHandedOver({"c1": "h1", "c2": "h2"}, 9e9)]
+DELEGATED = [*RUNNING, e.CallsHandedOver({"c1": "k1", "c2": "k2"}, 9e9, "subagent")]
 STATES: dict[str, list[e.AnyEvent]] = {
     "idle": [],
     "thinking": OPEN,
@@ -52,6 +53,7 @@ STATES: dict[str, list[e.AnyEvent]] = {
     "approval": APPROVAL,
     "question": QUESTION,
     "handed over": HANDED,
+    "delegated": DELEGATED,
 }
 
 
@@ -145,7 +147,14 @@ TABLE: list[tuple[str, Waiting, list[str] | None]] = [
     ("question", row(Answer("ask", "blue")), TOLD),
     ("question", row(Answer("ask", "blue"), BOB), COMMAND),
     *((state, row(Answer("old", "once")), COMMAND) for state in STATES),
-    ("running", row(Result("c2", (Text("x"),)), CLOCK), ["tool_finished"]),
+    ("delegated", row(Result("k2", (Text("x"),)), CLOCK), ["tool_finished"]),
+    ("delegated", row(Result("c2", (Text("x"),)), CLOCK), None),
+    ("delegated", row(results("k1", "k2")), COMMAND),
+    ("delegated", row(HI), ["c1 ok", "c2 ok", *GOT]),
+    ("delegated", row(HI, ANN, "queue"), None),
+    ("delegated", row(HI, ANN, "interrupt"), [*INTERRUPTED, *GOT]),
+    ("handed over", row(Result("h2", (Text("x"),)), CLOCK), None),
+    ("running", row(Result("c2", (Text("x"),)), CLOCK), None),
     ("running", row(Result("c9", (Text("x"),)), CLOCK), None),
     ("thinking", row(Result("c9", (Text("x"),)), CLOCK), GOT),
     ("idle", row(Result("c9", (Text("x"),)), CLOCK), GOT),

@@ -22,7 +22,7 @@ from deskhand.tools.deferred import TOOL_SEARCH, estimate_schema_tokens, list_of
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.types.options import SessionOptions
 
-MOST_TOKENS = 1_500
+MOST_TOKENS = 1_600
 """What the tools of an agent with the usual settings may take of each request."""
 
 

@@ -34,6 +34,8 @@ async def record_ask(session: Session, first: JointAsk, behind: Sequence[OpenCal
     elsewhere: tuple[str, ...] = ()
     if not may_approve(turn.principal):
         elsewhere = await session.runtime.approvers.outside(session.name)
+    note = session.runtime.approvers.place(session.name, turn).note
+    about = "\n".join(each for each in (note, render_joint_context(asks)) if each)
     now = session.runtime.clock.now()
     asked = ApprovalAsked(
         ask_id=session.runtime.ids.new("ask"),
@@ -44,7 +46,7 @@ async def record_ask(session: Session, first: JointAsk, behind: Sequence[OpenCal
         until=approval.compute_ask_expiry(now),
         source=session.journal.turn_label.source,
         elsewhere=elsewhere,
-        about=render_joint_context(asks),
+        about=about,
         others=tuple(each.call for each in asks[1:]),
         behind=session.runtime.store.last_inbox_id(),
     )
@@ -63,9 +65,10 @@ async def send_asks(session: Session) -> None:
 async def _send_ask(session: Session, turn: Turn, ask: PendingAsk) -> None:
     shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), ask.about)
     owners: Sequence[Address] = ()
+    place = session.runtime.approvers.place(session.name, turn)
     is_for_owners = bool(ask.binds) and not may_approve(turn.principal)
-    if is_for_owners and (ask.elsewhere or turn.address.group):
-        owners = await _ask_owners(session, turn, shown)
+    if is_for_owners and (ask.elsewhere or place.address.group):
+        owners = await _ask_owners(session, place.address, shown)
 
     here = shown
     if owners or ask.elsewhere:
@@ -75,15 +78,15 @@ async def _send_ask(session: Session, turn: Turn, ask: PendingAsk) -> None:
             note = describe_approvers(ask.elsewhere)
         notes = [each for each in (ask.about, note) if each]
         here = replace(shown, choices=(), note="\n".join(notes))
-    session.journal.enqueue_message(turn.address, (Text(here.text),), turn.reply_to, here)
+    session.journal.enqueue_message(place.address, (Text(here.text),), place.reply_to, here)
 
 
-async def _ask_owners(session: Session, turn: Turn, ask: Choices) -> Sequence[Address]:
+async def _ask_owners(session: Session, here: Address, ask: Choices) -> Sequence[Address]:
     """Ask owners where they can be asked alone. Returns where that is."""
-    if not uses_outbox(turn.address):
+    if not uses_outbox(here):
         return ()
     addresses = await session.runtime.approvers.owner_addresses()
-    owners = [address for address in addresses if address != turn.address]
+    owners = [address for address in addresses if address != here]
     for address in owners:
         session.journal.enqueue_message(address, (Text(ask.text),), "", ask)
     return owners

@@ -1,5 +1,5 @@
-"""The calls of a program's own tools: they are handed over to it, and the turn rests until it
-returns what came of them."""
+"""Calls on which somebody else works: those of a program's own tools are handed over to it, others
+to sub-agents. The turn rests until there are results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ..types.client import ClientRequest
 from ..types.events import AnyEvent, CallClosed, CallsHandedOver
-from ..types.turn import OpenCall
+from ..types.turn import OpenCall, is_handed_to
 
 HANDOVER_TIMEOUT_S = 3600.0
 """So long a turn waits for the results of a program's tools."""
@@ -17,16 +17,18 @@ def split_calls(
     calls: Sequence[OpenCall], client: ClientRequest | None
 ) -> tuple[list[OpenCall], list[OpenCall]]:
     """The calls that are ours to run, and those of the program's tools."""
+    ours = [call for call in calls if not is_handed_to(call, "subagent")]
     if client is None:
-        return list(calls), []
-    theirs = [call for call in calls if client.tool(call.call.name) is not None]
-    return [call for call in calls if call not in theirs], theirs
+        return ours, []
+    theirs = [call for call in ours if client.tool(call.call.name) is not None]
+    return [call for call in ours if call not in theirs], theirs
 
 
 def next_call(calls: Sequence[OpenCall], client: ClientRequest | None) -> OpenCall:
-    """The call that is next: those of the program's tools come last."""
+    """The call that is next: those of the program's tools come behind ours, and then those on which
+    sub-agents work."""
     ours, theirs = split_calls(calls, client)
-    return (ours or theirs)[0]
+    return (ours or theirs or calls)[0]
 
 
 def hand_over_calls(

@@ -16,7 +16,14 @@ from ..types.identity import Participant, participant_key, principal_label
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Audio, File, Image, Message, Part, Text, ToolResult, Usage
 from ..types.options import FOCUS_ALL, SessionOptions
-from ..types.turn import LATE_EDIT, STOP_TURN_ONLY, HandedOver, OpenCall, make_pending_ask
+from ..types.turn import (
+    LATE_EDIT,
+    STOP_TURN_ONLY,
+    HandedOver,
+    OpenCall,
+    is_handed_to,
+    make_pending_ask,
+)
 from .pending_annotations import add_annotation, add_sent_answer
 from .state import State, find_asked_calls
 
@@ -104,7 +111,7 @@ def _add_history(state: State, recorded: e.Recorded, event: e.HistoryMessage) ->
 
 def _hand_over(state: State, recorded: e.Recorded, event: e.CallsHandedOver) -> None:
     for call_id, name in event.ids.items():
-        state.calls[call_id].handed = HandedOver(name, event.until)
+        state.calls[call_id].handed = HandedOver(name, event.until, event.to)
         state.calls[call_id].rests_since = recorded.at
 
 
@@ -160,7 +167,7 @@ def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished) -> None:
 
 def _close(state: State, recorded: e.Recorded, event: e.CallClosed) -> None:
     turn = _require_turn(state)
-    if state.calls[event.call_id].handed is not None:
+    if is_handed_to(state.calls[event.call_id], "client"):
         turn.request = None  # the program that asked waits no more
     reason = Text(event.reason, LOCAL)
     _close_call(state, recorded.n, ToolResult(event.call_id, (reason,), event.status))

@@ -21,10 +21,12 @@ from ..types.identity import (
     ToolResults,
     Waiting,
 )
-from ..types.messages import Message, Text, ToolResult
+from ..types.messages import Message, ResultPart, Text, ToolResult
 from ..types.turn import (
+    GOES_ON,
     LATE_EDIT,
     OpenCall,
+    is_handed_to,
     make_call_closed,
     make_interruptions,
     make_message_received,
@@ -95,8 +97,8 @@ def _admit_answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyE
             else:
                 return [make_answer_event(call.ask, row, choice)]
             return [e.CommandRun(row.inbox_id, row.principal, "answer", ask_id, said, refused=True)]
-        case Result(call_id=call_id, parts=parts) if call_id in state.calls:
-            return [e.ToolFinished(ToolResult(call_id, parts))]
+        case Result(call_id=name, parts=parts):
+            return _admit_result(state, name, parts)
         case ToolResults():
             return _admit_results(state, row, body)
         case Said(message=message):
@@ -116,10 +118,24 @@ def _admit_answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyE
             return None
 
 
+def _admit_result(
+    state: State, name: str, parts: tuple[ResultPart, ...]
+) -> list[e.AnyEvent] | None:
+    """What a sub-agent hands back, where the call still waits for it."""
+    for call in state.calls.values():
+        if call.handed is not None and call.handed.to == "subagent" and call.handed.id == name:
+            return [e.ToolFinished(ToolResult(call.call.id, parts))]
+    return None
+
+
 def _admit_results(state: State, row: Waiting, body: ToolResults) -> list[e.AnyEvent]:
     """What a program's tools gave, if it is the one that waits for them. A call that it gives
     nothing for is closed."""
-    waiting = {call.handed.id: call for call in state.calls.values() if call.handed is not None}
+    waiting = {
+        call.handed.id: call
+        for call in state.calls.values()
+        if call.handed is not None and call.handed.to == "client"
+    }
     results = {result.call_id: result for result in body.results if result.call_id in waiting}
     if not results or not _owns_turn(state, row.principal):
         said = "These calls are no longer open."
@@ -172,14 +188,19 @@ def _admit_message(state: State, row: Waiting, commands: Commands) -> list[e.Any
     if state.calls and (_find_waiting_call(state) is None or isinstance(body, Result)):
         # a call is to be run first; and only a person's words take the place of their answer
         return None
-    why = "a new message came instead of an answer"
-    events: list[e.AnyEvent] = [
-        make_call_closed(call, "superseded", why) for call in state.calls.values()
-    ]
+    events: list[e.AnyEvent] = [_supersede(call) for call in state.calls.values()]
     if isinstance(body, Said) and body.earlier:
         events += [e.HistoryMessage(row.inbox_id, row.principal, each) for each in body.earlier]
     events.append(make_message_received(row, message, state.participants))
     return events
+
+
+def _supersede(call: OpenCall) -> e.CallClosed:
+    """A call that waits is not waited for any more: people are answered at once. A sub-agent goes
+    on."""
+    if is_handed_to(call, "subagent"):
+        return e.CallClosed(call.call.id, "ok", GOES_ON)
+    return make_call_closed(call, "superseded", "a new message came instead of an answer")
 
 
 def _is_steering_edit(state: State, row: Waiting, edit: Edit) -> bool:
@@ -223,4 +244,4 @@ def _find_waiting_call(state: State) -> OpenCall | None:
 
 def _is_waiting_for_client(state: State) -> bool:
     """Whether every open call waits for a program: what is said then goes on without it."""
-    return bool(state.calls) and all(call.handed is not None for call in state.calls.values())
+    return bool(state.calls) and all(is_handed_to(call, "client") for call in state.calls.values())

@@ -7,7 +7,7 @@ from ..types.client import ClientRequest
 from ..types.events import Turn
 from ..types.limits import Limits
 from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
-from ..types.turn import OpenCall
+from ..types.turn import OpenCall, is_handed_to
 from .client_calls import next_call
 from .loop_guard import detect_loop, make_hints
 from .state import State
@@ -47,13 +47,10 @@ def _step_after_calls(
     first = next_call(calls, client)
     if first.ask is not None and now < first.ask.until:
         return Wait(first.ask.until, first.ask.until - first.rests_since)
-    if first.handed is not None:
-        until = first.handed.until
-        return (
-            Wait(until, until - first.rests_since)
-            if now < until
-            else EndTurn("stopped", EXPIRED_REPLY)
-        )
+    if first.handed is not None and now < first.handed.until:
+        return Wait(first.handed.until, first.handed.until - first.rests_since)
+    if is_handed_to(first, "client"):
+        return EndTurn("stopped", EXPIRED_REPLY)
     return RunTools(calls)
 
 

@@ -92,8 +92,19 @@ class Publisher(Protocol):
         """Hand it to whoever follows this session. Never waits, never raises."""
 
 
+class AskPlace(msgspec.Struct, frozen=True):
+    """Where people are asked, and what they are told of who asks; '' where that is plain."""
+
+    address: Address
+    reply_to: str = ""
+    note: str = ""
+
+
 class Approvers(Protocol):
     """The people who may answer what an agent asks."""
+
+    def place(self, session: str, turn: Turn, /) -> AskPlace:
+        """Where those are asked for whom this turn works."""
 
     async def outside(self, session: str, /) -> tuple[str, ...]:
         """Who may approve a call in this session, if nobody who takes part in it may; otherwise
@@ -137,6 +148,9 @@ class PictureReader(Protocol):
 
 class NoApprovers:
     """For a session whose people may answer everything themselves."""
+
+    def place(self, session: str, turn: Turn) -> AskPlace:
+        return AskPlace(turn.address, turn.reply_to)
 
     async def outside(self, session: str) -> tuple[str, ...]:
         return ()

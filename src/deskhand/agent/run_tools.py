@@ -13,10 +13,17 @@ from msgspec.structs import replace
 from ..policy import approval
 from ..policy.information_flow import withhold_private_parts
 from ..policy.joint_asks import JointAsk
-from ..tools.base import Done, PersonQuestion
+from ..tools.base import Delegated, Done, Outcome, PersonQuestion
 from ..tools.execute_tool import ReadyCall, run_tool
 from ..types.door import PREVIEW_CHARS, Progress
-from ..types.events import CallClosed, OptionsSet, QuestionAsked, ToolFinished, ToolStarted
+from ..types.events import (
+    CallClosed,
+    CallsHandedOver,
+    OptionsSet,
+    QuestionAsked,
+    ToolFinished,
+    ToolStarted,
+)
 from ..types.interrupt import run_if_slow
 from ..types.messages import Text, ToolResult, clean_text
 from ..types.steps import RunTools
@@ -31,7 +38,7 @@ COMMIT_DELAY_S = 0.02
 """A tool that may run again and is done sooner has its call and its result written in one
 commit."""
 
-Outcome = Done | PersonQuestion | None
+_Came = Outcome | None
 """None: a person stopped it."""
 
 
@@ -102,7 +109,7 @@ async def _run_group(session: Session, group: Sequence[ReadyCall]) -> None:
 
     clock = session.runtime.clock
     began = clock.monotonic()
-    outcomes: list[Outcome] = [None] * len(group)
+    outcomes: list[_Came] = [None] * len(group)
     ended = [math.inf] * len(group)
 
     async def run(i: int) -> None:
@@ -126,7 +133,7 @@ async def _run_group(session: Session, group: Sequence[ReadyCall]) -> None:
         _record_outcome(session, ready, outcomes[i], took_s)
 
 
-async def _run_one(session: Session, ready: ReadyCall) -> Done | PersonQuestion:
+async def _run_one(session: Session, ready: ReadyCall) -> Outcome:
     """Run the tool; plugins may skip it, and see what came of it."""
     call = ready.call
     run = partial(
@@ -138,7 +145,7 @@ async def _run_one(session: Session, ready: ReadyCall) -> Done | PersonQuestion:
     return await hooks.around_tool(session.name, session.turn, ready.tool.spec, call.call, run)
 
 
-def _show_preview(session: Session, ready: ReadyCall, outcome: Outcome) -> None:
+def _show_preview(session: Session, ready: ReadyCall, outcome: _Came) -> None:
     """Of calls that run side by side, people see what came of each before all are over."""
     if not isinstance(outcome, Done):
         return
@@ -150,7 +157,7 @@ def _show_preview(session: Session, ready: ReadyCall, outcome: Outcome) -> None:
     session.runtime.publisher.publish(session.name, preview)
 
 
-def _record_outcome(session: Session, ready: ReadyCall, outcome: Outcome, took_s: float) -> None:
+def _record_outcome(session: Session, ready: ReadyCall, outcome: _Came, took_s: float) -> None:
     match outcome:
         case Done():
             _record_result(session, ready, outcome, took_s)
@@ -161,6 +168,11 @@ def _record_outcome(session: Session, ready: ReadyCall, outcome: Outcome, took_s
             behind = session.runtime.store.last_inbox_id()
             asked = QuestionAsked(ask_id, ready.call.call.id, text, choices, now + wait_s, behind)
             session.journal.record(asked, at=now)
+        case Delegated(id=name, changes=changes, wait_s=wait_s):
+            now = session.runtime.clock.now()
+            session.journal.add_tool_changes(changes)
+            handed = CallsHandedOver({ready.call.call.id: name}, now + wait_s, "subagent")
+            session.journal.record(handed, at=now)
         case None:
             reason = "stopped by a person"
             if ready.tool.spec.replay == "never":

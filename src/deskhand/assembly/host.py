@@ -8,6 +8,7 @@ from ..agent.agent import Agent
 from ..config.config import Settings
 from ..gateway.dispatch import Dispatch
 from ..gateway.machine_rounds import MachineRounds
+from ..gateway.publisher import EventPublisher
 from ..net.client import Net
 from ..secrets.redaction import Redactor
 from ..secrets.secrets import Secrets
@@ -32,6 +33,7 @@ class Host(Protocol):
     secrets: Secrets
     redact: Redactor
     dispatch: Dispatch
+    publisher: EventPublisher
     alerts: Alerts
     rounds: MachineRounds
 

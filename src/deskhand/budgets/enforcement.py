@@ -18,6 +18,7 @@ from ..config.sections import BudgetPeriod
 from ..gateway.inject import InboundInjector
 from ..models.weights import PROVIDER
 from ..store.base import Store, Used
+from ..store.queries import find_subagent
 from ..types.budget import Budgets, Charge
 from ..types.clock import Clock, Ids
 from ..types.commit import Change
@@ -25,6 +26,7 @@ from ..types.errors import DeskhandError
 from ..types.events import AskedAside, MessageReceived, ModelReplied, Recorded
 from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, responsible_person
 from ..types.messages import Usage
+from ..types.subagents import SESSION_MARK
 from ..users.queries import audit_note
 from . import queries
 from .limit_rules import (
@@ -96,7 +98,16 @@ class BudgetLedger:
 
     # Before and after each call
 
+    def _charge_giver(self, charge: Charge) -> Charge:
+        """What a sub-agent uses, the conversation and the job pay that it works for."""
+        task = find_subagent(self._store, charge.session)
+        if task is None:
+            return charge
+        return replace(charge, session=task.request.root, job=task.request.job)
+
     async def reserve(self, charge: Charge, tokens: int, key: str) -> str:
+        if SESSION_MARK in charge.session:
+            charge = self._charge_giver(charge)
         zone, today = self._zone_and_today()
         limits = self._list_limits(iter_scopes(charge), today)
         amounts = Amounts(tokens, self._max_cost_micros(limits, charge.model, tokens))

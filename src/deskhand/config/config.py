@@ -58,6 +58,7 @@ from .sections import (
     DeepWorkConfig,
     HeartbeatConfig,
     JobsConfig,
+    SubagentsConfig,
     TracesConfig,
     check_budgets,
     check_traces,
@@ -178,6 +179,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     web: WebConfig = WebConfig()
     processes: ProcessesConfig = ProcessesConfig()
     deep_work: DeepWorkConfig = DeepWorkConfig()
+    subagents: SubagentsConfig = SubagentsConfig()
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
     egress: EgressConfig = EgressConfig()

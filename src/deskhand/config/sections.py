@@ -95,6 +95,34 @@ class DeepWorkConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unk
     quiet_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 120.0
 
 
+class SubagentKindConfig(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """What differs for sub-agents of one kind."""
+
+    model: str = ""
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    steps: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | None = None
+
+
+SubagentKind = Literal["explore", "research", "plan", "code", "general"]
+
+
+class SubagentsConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Sub-agents: how deep one may begin another (0: none at all), how many work at once for one
+    conversation and for all, and what each may use. `model` and `temperature` are theirs, where
+    they are not to be those of the agent; `kinds` are what differs for one kind."""
+
+    depth: Annotated[int, msgspec.Meta(ge=0, le=5)] = 3
+    per_session: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
+    at_once: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
+    steps: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 20
+    tokens: Annotated[int, msgspec.Meta(ge=1_000)] = 300_000
+    model: str = ""
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    kinds: Mapping[SubagentKind, SubagentKindConfig] = {}
+
+
 BudgetPeriod = Literal["day", "month", "ever"]
 _KEY = re.compile(r"all|(?:person|agent|job|session)(?::\S.*)?")
 

@@ -20,6 +20,7 @@ PACKAGES = [
     "learning",
     "memory",
     "secrets",
+    "subagents",
     "supervision",
     "tools",
     "users",

@@ -54,6 +54,11 @@ class EventPublisher:
             for kind in listener.listens_to:
                 self._listeners[kind].append(listener)
 
+    def leave(self, listener: Listener) -> None:
+        """Tell this one no more."""
+        for kind in listener.listens_to:
+            self._listeners[kind].remove(listener)
+
     def publish(self, session: str, item: Recorded | Progress) -> None:
         if isinstance(item, Progress) and item.kind in _UNREDACTED:
             item = replace(item, text=self._redact(item.text))

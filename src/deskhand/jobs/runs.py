@@ -12,6 +12,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
+from ..agent.finished_turn import FinishedTurn, find_turn_end, is_receipt
 from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
 from ..store.queries import add_member, last_event_number
@@ -44,11 +45,8 @@ from .ledger import (
 )
 from .principals import principal_for, principal_or_powerless
 from .target import (
-    FinishedTurn,
     address_of,
     describe_timeout,
-    find_turn_end,
-    is_receipt,
     label_of_run,
     render_heading,
     session_of,

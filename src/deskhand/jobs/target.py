@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from hashlib import blake2b
-
-import msgspec
 
 from ..agent.fold import fold
 from ..agent.state import State
 from ..assembly.host import Host
 from ..assembly.prompt import JOB_CHANNEL
 from ..gateway.named_sessions import NamedSessions
-from ..types.events import AnyEvent, MessageReceived, ModelReplied, Recorded, TurnEnded
 from ..types.identity import (
     OWN_SURFACES,
     Address,
@@ -114,42 +110,6 @@ async def label_of_run(host: Host, entry: RunEntry) -> Label:
     if entry.payload is not None:
         labels.append(entry.payload.label)
     return join_labels(tuple(labels))
-
-
-def is_receipt(event: AnyEvent, key: str) -> bool:
-    """True when this event takes the message with that key into a turn."""
-    return isinstance(event, MessageReceived) and event.external_id == key
-
-
-def is_received(log: Sequence[Recorded], key: str) -> bool:
-    """True when a turn has taken the message in. Until then it waits behind another turn."""
-    return any(is_receipt(recorded.event, key) for recorded in log)
-
-
-class FinishedTurn(msgspec.Struct, frozen=True):
-    """The end of a turn: the number of its event, the event, and the answer."""
-
-    n: int
-    event: TurnEnded
-    answer: str
-
-
-def find_turn_end(log: Sequence[Recorded], key: str) -> FinishedTurn | None:
-    """The end of the turn that took the message with this key in, or None while it goes on."""
-    inbox_id = 0
-    answer = ""
-    for recorded in log:
-        event = recorded.event
-        match event:
-            case MessageReceived() if event.external_id == key:
-                inbox_id = event.inbox_id
-            case ModelReplied(message=message) if inbox_id:
-                answer = "" if message.calls else message.text
-            case TurnEnded(answers=answers) if inbox_id and inbox_id in answers:
-                return FinishedTurn(recorded.n, event, event.said or answer)
-            case _:
-                pass
-    return None
 
 
 def describe_timeout(job: Job) -> str:

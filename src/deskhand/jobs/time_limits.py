@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..agent.finished_turn import is_received
 from ..agent.fold import fold
 from ..agent.state import State
 from ..assembly.host import Host
@@ -14,7 +15,7 @@ from ..types.commit import Change
 from ..types.identity import Command, Inbound, Principal
 from ..types.turn import STOP_TURN_ONLY
 from .ledger import RunEntry, open_ask
-from .target import JOBS_CHANNEL, address_of, is_received
+from .target import JOBS_CHANNEL, address_of
 
 STOP_GRACE_S = 60.0
 

@@ -291,6 +291,7 @@ class App:
             secrets=self.secrets,
             redact=self.redact,
             dispatch=self.dispatch,
+            publisher=self.publisher,
             alerts=self.alerts,
             rounds=self.rounds,
             current=self.current,

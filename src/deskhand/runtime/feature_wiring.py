@@ -29,10 +29,14 @@ from ..learning.proposals.store import propose_skill
 from ..learning.recall import MeaningFactory, Remembering, open_no_meaning
 from ..models.base import Model
 from ..policy.roles import may_talk
+from ..subagents.restrict import Restricting
+from ..subagents.tasks import Subagents
+from ..subagents.tools import make_subagent_tools
 from ..supervision.restart_with_backoff import Child
 from ..tools.base import Tool
 from ..types.events import Recalled
 from ..types.identity import EVERYBODY, Waiting, only_person
+from ..types.subagents import is_subagent_session
 from ..workspace.change_tools import change_tools
 from ..workspace.undo_journal import UndoJournal
 
@@ -58,6 +62,10 @@ class FeatureWiring:
         self.memory_command = MemoryCommand(ground, self.remembering.memory)
         self.continuing = Continuing(ground, self.injector)
         self.past_search = PastSearch(ground.store, lambda: ground.settings().config.timezone)
+        self.subagents = Subagents(ground, self.injector)
+        self._restricting = Restricting(
+            ground.store, ground.settings, ground.agent_of, self.agent_in_session
+        )
         self.learning = Learning(ground, self.side_queries, self.remembering.memory)
         self.jobs = JobWiring(ground, self.injector, self.learning)
         self.summarizer = Summarizer(ground.store, self.side_queries, ground.clock)
@@ -78,10 +86,12 @@ class FeatureWiring:
         yield Child("memory commands", self.memory_command.run)
         yield from self.jobs.children()
         yield Child("skills", self.reviewing.run)
+        yield Child("sub-agents", self.subagents.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """The tools of the features for this agent."""
-        own = (*self.past_search.tools(), *self.continuing.tools(), *self._changes)
+        helpers = make_subagent_tools(self.subagents, self.host.store, self.host.settings)
+        own = (*helpers, *self.past_search.tools(), *self.continuing.tools(), *self._changes)
         return (*self.remembering.tools(), *own, *self.jobs.tools, propose_skill)
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
@@ -139,5 +149,7 @@ class FeatureWiring:
         yield self.learning
 
     def agent_in_session(self, session: str, agent: Agent) -> Agent:
-        """The agent with the settings that a job makes for this session."""
+        """The agent with the settings that a job makes for this session, or as a sub-agent."""
+        if is_subagent_session(session):
+            return self._restricting.restrict(session, agent)
         return apply_job_settings(self.host.store, session, agent)

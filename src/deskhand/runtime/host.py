@@ -9,6 +9,7 @@ from ..assembly.host import Host
 from ..config.config import Settings
 from ..gateway.dispatch import Dispatch
 from ..gateway.machine_rounds import MachineRounds
+from ..gateway.publisher import EventPublisher
 from ..net.client import Net
 from ..secrets.redaction import Redactor
 from ..secrets.secrets import Secrets
@@ -37,6 +38,7 @@ class RunningHost(msgspec.Struct, kw_only=True):
     secrets: Secrets
     redact: Redactor
     dispatch: Dispatch
+    publisher: EventPublisher
     alerts: Alerts
     rounds: MachineRounds
     current: Current

@@ -23,7 +23,10 @@ from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings, workspace_of
 from ..config.statements import load_statements
 from ..gateway.dispatch import Dispatch
+from ..gateway.feed import Feed
 from ..gateway.machine_rounds import MachineRounds
+from ..gateway.publisher import EventPublisher
+from ..gateway.streamed_replies import Drafts
 from ..net.client import Net
 from ..policy.profiles import is_offered
 from ..sandbox.choose import open_sandbox
@@ -85,6 +88,7 @@ def _open_features(settings: Settings) -> Iterator[FeatureWiring]:
                 secrets=open_secrets(settings),
                 redact=redact,
                 dispatch=dispatch,
+                publisher=EventPublisher(Feed(), Drafts(store, {}, clock, _never), redact),
                 alerts=alerts,
                 rounds=MachineRounds(store, clock, alerts, lambda: 0),
                 current=Current(settings, clock, redact),

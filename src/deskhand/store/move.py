@@ -49,6 +49,7 @@ WHOLE = (
     "egress_grant",
     "egress_use",
     "process",
+    "subagent",
     "task",
     "long_work",
     "fact",

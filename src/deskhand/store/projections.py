@@ -89,7 +89,7 @@ def _apply_waits(db: StatementRunner, sql: Mapping[str, str], recorded: Recorded
             db.execute(sql["ask_add"], (ask_id, session, n, call_id))
         case ApprovalAnswered(ask_id=ask_id) | QuestionAnswered(ask_id=ask_id):
             db.execute(sql["ask_answered"], (ask_id,))
-        case CallsHandedOver(ids=ids):
+        case CallsHandedOver(ids=ids, to="client"):
             for call_id, name in ids.items():
                 db.execute(sql["ask_add"], (name, session, n, call_id))
         case ResultsReturned(ids=names):
@@ -123,7 +123,13 @@ def _apply_options(db: StatementRunner, sql: Mapping[str, str], recorded: Record
                 Principal(person),
                 " ".join(reply[: TITLE_CHARS * 2].split())[:TITLE_CHARS],
             )
-        case CommandRun(name="start" | "stop", args=args, refused=False) if args != STOP_TURN_ONLY:
+        case CommandRun(name="stop", refused=False, principal=principal, args=args):
+            who = principal.on_behalf_of or principal.id
+            db.execute(sql["subagent_stop_all"], (f"stopped by {who}", session, recorded.at))
+            _begin_by_command(db, sql, recorded)
+            if args != STOP_TURN_ONLY:
+                db.execute(sql["session_over"], (session, recorded.n))
+        case CommandRun(name="start", refused=False):
             _begin_by_command(db, sql, recorded)
             db.execute(sql["session_over"], (session, recorded.n))
         case CommandRun(name=name, args=args, refused=False) if name in GOAL_COMMANDS and (

@@ -10,6 +10,7 @@ from ..types.commit import Change, Outgoing
 from ..types.events import ModelReplied, decode_event
 from ..types.identity import Address, Principal
 from ..types.process import Process, parse_process_row
+from ..types.subagents import SubagentTask, is_subagent_session, parse_task_row
 from .base import SessionRow, StatementReader, Store
 
 _encode = msgspec.json.encode
@@ -199,6 +200,23 @@ async def visible_processes(store: Store, principal: Principal, limit: int) -> l
 def stop_process(id_: str, by: str) -> Change:
     """Ask whoever runs this process to end it. `by` is the id of the principal who wants that."""
     return Change("process_stop", (f"stopped by {by}", id_))
+
+
+# Sub-agents
+
+
+def find_subagent(store: Store, session: str) -> SubagentTask | None:
+    """The latest task of the sub-agent whose conversation this is; None for any other."""
+    if not is_subagent_session(session):
+        return None
+    rows = store.query_sync("subagent_of", (session,))
+    return parse_task_row(rows[0]) if rows else None
+
+
+def subagents_of(store: Store, session: str, limit: int) -> list[SubagentTask]:
+    """The tasks that this session has given to sub-agents, the latest first."""
+    rows = store.query_sync("subagent_list", (session, limit))
+    return [parse_task_row(row) for row in rows]
 
 
 def _parse_processes(rows: Iterable[Sequence[object]]) -> list[Process]:

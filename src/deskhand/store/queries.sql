@@ -167,6 +167,14 @@ UPDATE inbox SET body = x'', n = coalesce(n, 0) WHERE session = ?
 -- process_erase --
 DELETE FROM process WHERE session = ?
 
+-- subagent_erase --
+DELETE FROM subagent WHERE parent = ?
+
+-- subagent_lost: who gave it a task is told --
+UPDATE subagent SET said = 'its conversation was erased', label = NULL,
+  state = CASE WHEN state IN ('wanted', 'running') THEN 'error' ELSE state END
+WHERE session = ?
+
 -- task_erase --
 DELETE FROM task WHERE session = ?
 
@@ -429,6 +437,17 @@ UPDATE process SET stop = ? WHERE id = ? AND stop = '' AND state IN ('wanted', '
 SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said,
   json_extract(context, '$.label'), label
 FROM process WHERE session = ? ORDER BY at DESC, id LIMIT ?
+
+-- subagent_stop_all: whoever stops a conversation wants to hear no more of what it has begun until then --
+UPDATE subagent SET stop = ?1, told = 1 WHERE parent = ?2 AND at <= ?3 AND state IN ('wanted', 'running')
+
+-- subagent_of: its latest task --
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+WHERE session = ? ORDER BY round DESC LIMIT 1
+
+-- subagent_list: the latest first --
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+WHERE parent = ? ORDER BY at DESC, id, round DESC LIMIT ?
 
 -- process_seen_by: ?1 says that they see all --
 SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at, ended_at, code, detail, said,

@@ -50,6 +50,8 @@ ERASED_TABLES = (
     "effect_item_forget",
     "effect_forget",
     "process_erase",
+    "subagent_erase",
+    "subagent_lost",
     "task_erase",
     "long_work_erase",
 )

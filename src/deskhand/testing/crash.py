@@ -45,9 +45,9 @@ class FusedStore:
         if name not in WRITES:
             return method
 
-        async def fused(*args: Any) -> Any:
+        async def fused(*args: Any, **more: Any) -> Any:
             self._fuse.tick(f"before {name}")
-            result = await method(*args)
+            result = await method(*args, **more)
             self._fuse.tick(f"after {name}")
             return result
 

@@ -46,6 +46,9 @@ TOOL_ALIASES = {
     "memory_delete": "forget_memory",
     "delete_memory": "forget_memory",
     "memory_list": "list_memories",
+    "task": "spawn_agent",
+    "delegate": "spawn_agent",
+    "localagents": "subagents",
 }
 """Names of tools elsewhere -> ours."""
 
@@ -136,6 +139,17 @@ PARAMETER_ALIASES: dict[str, dict[str, str]] = {
         "dependencies": "depends_on",
         "type": "node_type",
     },
+    "spawn_agent": {
+        "prompt": "task",
+        "description": "label",
+        **dict.fromkeys(("agent_type", "subagent_type", "name"), "agent"),
+    },
+    "subagents": {
+        **dict.fromkeys(("task_id", "session_id"), "id"),
+        **dict.fromkeys(("prompt", "message"), "task"),
+        "description": "label",
+        "name": "agent",
+    },
     "task_create": _TASK_ALIASES,
     "task_get": _TASK_ALIASES,
     "task_update": {**_TASK_ALIASES, "addBlockedBy": "add_blocked_by", "addBlocks": "add_blocks"},
@@ -150,6 +164,7 @@ _ACTION_ALIASES = {
     "stop": "kill",
     "read": "poll",
 }
+_SUBAGENT_ACTIONS = {"spawn": "create", "sessions": "list"}
 
 
 IMPLIED_ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -210,9 +225,22 @@ def normalize_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, An
             _normalize_edits(ours)
         case "manage_tasks" | "task_get" | "task_update":
             _strip_id_prefixes(ours)
+        case "subagents":
+            _choose_subagent_action(ours)
         case "process" if isinstance(action := ours.get("action"), str):
             ours["action"] = _ACTION_ALIASES.get(action, action)
     return ours
+
+
+def _choose_subagent_action(arguments: dict[str, Any]) -> None:
+    """Another name of an action; one that begins a task waits for it where that is not detached."""
+    action = arguments.get("action")
+    if isinstance(action, str):
+        arguments["action"] = _SUBAGENT_ACTIONS.get(action, action)
+    if isinstance(arguments.get("detached"), bool):
+        is_detached = arguments.pop("detached")
+        if not is_detached and arguments.get("action") == "create":
+            arguments["action"] = "run"
 
 
 def _strip_id_prefixes(arguments: dict[str, Any]) -> None:

@@ -177,7 +177,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     what lasts is stored with it. `audience` are those who read the conversation, as the readers of
     labels name them: what is for others never reaches it. `approved`: a person saw exactly this
     call and allowed it. `person` is the one who is alone with the agent, EVERYBODY where it is a
-    group or several have taken part. `options` say how the conversation is held.
+    group or several have taken part. `options` say how the conversation is held. What the call
+    shows while it runs, it shows as `call_id` behind event `n`.
     """
 
     session: str
@@ -193,6 +194,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     approved: bool = False
     person: str = EVERYBODY
     options: SessionOptions = SessionOptions()
+    call_id: str = ""
+    n: int = 0
 
     def emit(self, text: str) -> None:
         """Show output while the tool runs. It may be dropped, and never blocks. Outside of a
@@ -229,7 +232,17 @@ class PersonQuestion(msgspec.Struct, frozen=True):
     wait_s: float = 24 * 3600.0
 
 
-Outcome = Done | PersonQuestion
+class Delegated(msgspec.Struct, frozen=True):
+    """The call rests until a sub-agent hands back its result for this `id`; after `wait_s` the turn
+    goes on without it. `changes` are committed with that."""
+
+    id: str
+    changes: tuple[Change, ...] = ()
+    wait_s: float = 3600.0
+
+
+Outcome = Done | PersonQuestion | Delegated
+OUTCOMES = (Done, PersonQuestion, Delegated)
 
 
 class Tool(Protocol):

@@ -17,7 +17,7 @@ from ..types.effects import Effect, Replay
 from ..types.errors import ToolError
 from ..types.labels import UNTRUSTED, Label
 from .aliases import decode_if_json, normalize_arguments
-from .base import Context, Done, Outcome, PersonQuestion, Spec, ToolMode
+from .base import OUTCOMES, Context, Outcome, Spec, ToolMode
 from .output import make_bounded_result
 
 Function = Callable[..., Awaitable[Any]]
@@ -65,7 +65,7 @@ class FunctionTool:
         given = self.decode_values(arguments)
         given.update(dict.fromkeys(self._context, context))
         outcome = await self._function(**given)
-        if isinstance(outcome, (Done, PersonQuestion)):
+        if isinstance(outcome, OUTCOMES):
             return outcome
         return await make_bounded_result(_render_value(outcome), context, self._spec.reads)
 

@@ -15,7 +15,7 @@ from ..types.labels import UNTRUSTED, Label, join_labels
 from ..types.messages import Text, clean_text
 from ..types.secrets import HANDLE_PATTERN
 from ..types.turn import OpenCall
-from .base import Context, Done, PersonQuestion, Tool, call_label
+from .base import OUTCOMES, Context, Done, Outcome, Tool, call_label
 from .label_marks import load_marks
 
 COMMAND_TOOLS = frozenset({"shell", "background_run", "process"})
@@ -34,7 +34,7 @@ class ReadyCall(msgspec.Struct, frozen=True):
 
 async def run_tool(
     tool: Tool, arguments: msgspec.Raw, context: Callable[[], Awaitable[Context]]
-) -> Done | PersonQuestion:
+) -> Outcome:
     """What came of it; an error where it raised, took too long or returned what is no outcome."""
     name = tool.spec.name
     limit_s = tool.spec.timeout_s
@@ -44,9 +44,7 @@ async def run_tool(
             given = await context()
             _reject_handles(tool, arguments)
             outcome = await tool.run(arguments, given)
-        if not isinstance(
-            outcome, (Done, PersonQuestion)
-        ):  # a tool from outside that nobody type-checked
+        if not isinstance(outcome, OUTCOMES):  # a tool from outside that nobody type-checked
             raise TypeError(f"it returned {outcome!r}")
         return outcome
     except ToolError as error:

@@ -15,7 +15,7 @@ from ..types.events import ModelFailed
 from ..types.identity import Address, Principal
 from ..types.labels import LOCAL, Label
 from ..types.messages import Message, ResultStatus, Text, ToolCall, ToolResult, clean_text
-from .base import Done, PersonQuestion, Spec
+from .base import Done, Outcome, Spec
 
 log = logging.getLogger(__name__)
 
@@ -134,8 +134,8 @@ class PluginHooks:
         turn: OpenHooks,
         spec: Spec,
         call: ToolCall,
-        run: Callable[[], Awaitable[Done | PersonQuestion]],
-    ) -> Done | PersonQuestion:
+        run: Callable[[], Awaitable[Outcome]],
+    ) -> Outcome:
         """Run the tool, unless a handler skips it. Policy has allowed exactly this call, so that it
         cannot be changed any more."""
         context = replace(self._make_context(session, turn), call=call)

@@ -187,6 +187,9 @@ class QuestionAnswered(Event, frozen=True, tag="question_answered"):
     message: Message
 
 
+HandedTo = Literal["client", "subagent"]
+
+
 class CallClosed(Event, frozen=True, tag="call_closed"):
     """An open call ended without a result of its own: stopped, overtaken by a new message, or
     expired."""
@@ -197,12 +200,13 @@ class CallClosed(Event, frozen=True, tag="call_closed"):
 
 
 class CallsHandedOver(Event, frozen=True, tag="calls_handed_over"):
-    """These open calls are for tools of the program that asked. The turn rests until it returns
-    their results, or `until` passes. `ids` are the names by which the program knows them, by the id
-    of the call."""
+    """Somebody else works on these open calls: the program that asked, for tools of its own, or
+    sub-agents. The turn rests until their results are there, or `until` passes. `ids` are the names
+    by which they are known there, by the id of the call."""
 
     ids: dict[str, str]
     until: float
+    to: HandedTo = "client"
 
 
 class ResultsReturned(Event, frozen=True, tag="results_returned"):

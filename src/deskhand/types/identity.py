@@ -41,7 +41,7 @@ SYSTEM = Principal("system", ("owner",), "system")
 EVERYBODY = "*"
 
 
-OWN_SURFACES = frozenset({"terminal", "web", "api", "door", "job"})
+OWN_SURFACES = frozenset({"terminal", "web", "api", "door", "job", "subagent"})
 """Surfaces of our own: they know users, and no identities of a platform."""
 
 

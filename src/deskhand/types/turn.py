@@ -12,6 +12,7 @@ from .events import (
     ApprovalAsked,
     CallClosed,
     CommandRun,
+    HandedTo,
     MessageReceived,
     QuestionAnswered,
     QuestionAsked,
@@ -24,6 +25,8 @@ STOP_TURN_ONLY = "turn"
 """The argument of a stop that ends the running turn and not the conversation."""
 LATE_EDIT = "late edit"
 """The name of the event that tells somebody what happens to the edit of an answered message."""
+GOES_ON = "it goes on in the background; what comes of it will be told here as a message"
+"""What the model is told of a sub-agent that is not waited for any more."""
 MEMORIES_PREFIX = '<context_snapshot source="memories">'
 """Begins the part of a message that holds the memories recalled for it."""
 TASK_LIST_PREFIX = "<tasks>"
@@ -53,19 +56,20 @@ class PendingAsk(msgspec.Struct):
 
 
 class HandedOver(msgspec.Struct, frozen=True):
-    """A call that a client program runs; the program knows it as `id`."""
+    """A call on which a client program works, or a sub-agent; there it is known as `id`."""
 
     id: str
     until: float
+    to: HandedTo = "client"
 
 
 class OpenCall(msgspec.Struct):
     """A call without a result.
 
     `n` is the number of the event that made it. `yes_at` is when a person approved the call with
-    the hash `yes_binds`. `handed` is set if a client program runs it. `rests_since` is when it was
-    asked about or handed over. `counted`: it was asked about before. `alone`: the person wants a
-    question about this call only. `together`: it was approved with others, and some of them may
+    the hash `yes_binds`. `handed` is set while somebody else works on it. `rests_since` is when it
+    was asked about or handed over. `counted`: it was asked about before. `alone`: the person wants
+    a question about this call only. `together`: it was approved with others, and some of them may
     have run since.
     """
 
@@ -145,6 +149,11 @@ def make_message_received(
         sender=inbound.sender,
         succeeds=find_predecessor(participants, row.principal, inbound.address, inbound.sender),
     )
+
+
+def is_handed_to(call: OpenCall, to: HandedTo) -> bool:
+    """Whether they work on this call."""
+    return call.handed is not None and call.handed.to == to
 
 
 def make_call_closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:

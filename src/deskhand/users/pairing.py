@@ -195,5 +195,7 @@ def check_identity(identity: Identity) -> Identity:
     return identity
 
 
-RESERVED_CHANNELS = frozenset({"terminal", "web", "api", "door", "job", "system", SIGN_IN_CHANNEL})
+RESERVED_CHANNELS = frozenset(
+    {"terminal", "web", "api", "door", "job", "subagent", "system", SIGN_IN_CHANNEL}
+)
 """Surfaces of our own, where people are known by other means."""

@@ -1,0 +1,1 @@
+"""Other agents that take a task: sub-agents."""

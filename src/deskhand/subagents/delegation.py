@@ -1,0 +1,134 @@
+"""Whether a task may be given to a sub-agent, and what is stored of it."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import msgspec
+
+from ..config.config import Settings
+from ..policy.roles import may_talk
+from ..tools.base import Context
+from ..types.errors import ToolError
+from ..types.identity import Principal
+from ..types.labels import LOCAL, join_labels
+from ..types.messages import clean_text
+from ..types.options import SessionOptions
+from ..types.subagents import SubagentTask, TaskRequest
+from .kinds import KINDS
+
+MAX_TASK_CHARS = 50_000
+TITLE_CHARS = 60
+MAX_DEPENDENCIES = 20
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """A task as a model gives it. `agent` is a kind, an agent by name, or '' for the same agent
+    once more. `waits`: the call rests until there is a result."""
+
+    task: str
+    agent: str = ""
+    label: str = ""
+    waits: bool = True
+    depends_on: tuple[str, ...] = ()
+
+
+def new_id(context: Context) -> str:
+    """The id of the sub-agent that this call begins: the same for the same call, also after a
+    crash."""
+    return sha256(context.key.encode()).hexdigest()[:8]
+
+
+def make_request(
+    wish: Wish, context: Context, settings: Settings, parent: SubagentTask | None
+) -> tuple[str, TaskRequest]:
+    """The name of the agent that works on it, and what is stored. `parent` is the task on which the
+    conversation of this call works, where that is a sub-agent's. Raises ToolError."""
+    text = clean_text(wish.task).strip()
+    if not text:
+        raise ToolError("the task is empty: say what is to be done")
+    if len(text) > MAX_TASK_CHARS:
+        raise ToolError(
+            f"the task has {len(text):,} characters, and at most {MAX_TASK_CHARS:,} fit: name a "
+            "file instead"
+        )
+    if len(wish.depends_on) > MAX_DEPENDENCIES:
+        raise ToolError(f"a task may depend on at most {MAX_DEPENDENCIES} others")
+
+    agents = parent.request.agents if parent is not None else (context.agent,)
+    agent, kind = _choose_agent(wish.agent, context, settings)
+    if agent != context.agent and agent in agents:
+        chain = " -> ".join((*agents, agent))
+        raise ToolError(f"this would go round in circles: {chain}. Do it yourself")
+    path = parent.request.path if parent is not None else ()
+    depth = settings.config.subagents.depth
+    if len(path) >= depth:
+        raise ToolError(f"sub-agents are at most {depth} deep: do it yourself")
+
+    return agent, TaskRequest(
+        principal=context.principal,
+        task=text,
+        label=join_labels((LOCAL, context.label)),
+        audience=context.audience,
+        call_id=context.call_id,
+        n=context.n,
+        kind=kind,
+        waits=wish.waits,
+        address=context.address,
+        root=parent.request.root if parent is not None else context.session,
+        job=parent.request.job if parent is not None else _job_of(context.principal),
+        people=parent.request.people if parent is not None else context.address,
+        path=(*path, _make_title(wish, kind or agent)),
+        agents=(*agents, agent),
+        options=_inherit_options(context.options, models=agent == context.agent),
+        depends_on=wish.depends_on,
+    )
+
+
+def _choose_agent(name: str, context: Context, settings: Settings) -> tuple[str, str]:
+    """The agent and the kind that this names. Raises ToolError."""
+    if not name or name == context.agent:
+        return context.agent, ""
+    if name in settings.agents:
+        _check_other_agent(name, context.agent, context.principal, settings)
+        return name, ""
+    if name in KINDS:
+        return context.agent, name
+    others = ", ".join((*KINDS, *settings.agents))
+    raise ToolError(f"there is no agent {name!r}; there are: {others}")
+
+
+def _check_other_agent(name: str, own: str, principal: Principal, settings: Settings) -> None:
+    custom = {role: each.agents for role, each in settings.config.roles.items()}
+    person = Principal(principal.on_behalf_of or principal.id, principal.roles)
+    if not may_talk(person, name, custom):
+        raise ToolError(f"{person.id} may not talk to the agent {name!r}, so you may not either")
+    if settings.agent(name).sandbox is False and settings.agent(own).sandbox is not False:
+        raise ToolError(
+            f"the agent {name!r} works outside the sandbox and {own!r} does not: a person may ask "
+            f"it, you may not"
+        )
+
+
+def _job_of(principal: Principal) -> str:
+    return principal.id.removeprefix("job:") if principal.kind == "clock" else ""
+
+
+def _make_title(wish: Wish, who: str) -> str:
+    words = " ".join(clean_text(wish.label or wish.task).split())
+    if len(words) > TITLE_CHARS:
+        words = f"{words[:TITLE_CHARS].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+    return f"{who}: {words}"
+
+
+def _inherit_options(options: SessionOptions, *, models: bool) -> SessionOptions:
+    """What people have set for the conversation and holds for those that work for it; `models`:
+    also which model answers, and how."""
+    return SessionOptions(
+        model=options.model if models else None,
+        thinking=options.thinking if models else None,
+        approval=options.approval,
+        plan_mode=options.plan_mode,
+        trust=options.trust,
+        tracing=options.tracing,
+    )

@@ -1,0 +1,92 @@
+"""The kinds of sub-agents that are ready: what each is told, and which tools it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ..policy.rules import is_read_only
+from ..tools.base import Tool, Tools
+
+SPAWN_AGENT = "spawn_agent"
+SUBAGENTS = "subagents"
+WITHOUT = frozenset(
+    {
+        "ask_user",
+        "send_message",
+        "send_file",
+        "enter_plan_mode",
+        "exit_plan_mode",
+        "cron",
+        "manage_job",
+        "manage_users",
+        "propose_skill",
+        "restart",
+    }
+)
+"""What no sub-agent has: whoever gave the task speaks with people, and decides what lasts."""
+NESTING = frozenset({SPAWN_AGENT, SUBAGENTS})
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """`task` is what it is told before its task. `looks_only`: it changes nothing; `reaches_out`:
+    it may fetch from the web. `nests`: it may give tasks itself."""
+
+    about: str
+    task: str
+    looks_only: bool = False
+    reaches_out: bool = True
+    nests: bool = False
+
+
+KINDS: Mapping[str, Kind] = {
+    "explore": Kind(
+        "finds out how something is, in files",
+        "Look through the files and answer. Change nothing. Name the files and lines that you "
+        "rely on.",
+        looks_only=True,
+        reaches_out=False,
+    ),
+    "research": Kind(
+        "finds something out, in files and on the web",
+        "Find it out from several sources. Change nothing. Name the address or file of each fact, "
+        "and say what you could not find.",
+        looks_only=True,
+    ),
+    "plan": Kind(
+        "looks, and writes down the steps",
+        "Look at what there is, and answer with a plan: numbered steps, each with the files that "
+        "it changes and how to see that it worked. Change nothing yourself.",
+        looks_only=True,
+    ),
+    "code": Kind(
+        "changes files, and runs commands",
+        "Make the change, run what shows that it works, and answer with what you changed and what "
+        "you saw.",
+    ),
+    "general": Kind("does whatever it is told", "Do it, and answer with what came of it."),
+}
+ITSELF = Kind("the same agent again", "", nests=True)
+"""Another agent, or the same once more: with its own tools."""
+
+
+def kind_of(name: str) -> Kind:
+    return KINDS.get(name, ITSELF)
+
+
+def choose_tools(kind: Kind, tools: Tools, *, nests: bool) -> list[str]:
+    """The names of these tools that a sub-agent of this kind has. `nests`: it is not too deep down
+    to give tasks."""
+    return [name for name, tool in tools.items() if _has_tool(kind, tool, nests=nests)]
+
+
+def _has_tool(kind: Kind, tool: Tool, *, nests: bool) -> bool:
+    spec = tool.spec
+    if spec.name in NESTING:
+        return nests and kind.nests
+    if spec.name in WITHOUT:
+        return False
+    if kind.looks_only and not is_read_only(spec.effect):
+        return False
+    return kind.reaches_out or spec.effect != "fetch"

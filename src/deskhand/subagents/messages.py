@@ -1,0 +1,67 @@
+"""What is said of sub-agents: to them, of what they do, and of what came of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..types.labels import LOCAL
+from ..types.messages import Message, Text
+from ..types.subagents import SubagentTask
+from .kinds import kind_of
+
+STEP_CHARS = 100
+MAX_STEPS = 5
+
+
+def render_task(task: SubagentTask, needed: Sequence[SubagentTask]) -> tuple[Text, ...]:
+    """What the sub-agent is told: how it works, its task, and what came of those before it."""
+    if task.round > 1:
+        return (Text(task.request.task, task.request.label),)
+    heading = (
+        "[You are a sub-agent. Nobody reads along: your last message is handed back to whoever "
+        "gave you this task, so it must say all that they need. If something is missing, say what, "
+        "and end."
+    )
+    how = kind_of(task.request.kind).task
+    parts = [
+        Text(f"{heading}{' ' * bool(how)}{how}]\n\n", LOCAL),
+        Text(task.request.task, task.request.label),
+    ]
+    for each in needed:
+        parts.append(Text(f"\n\n[What came of “{each.title}”]\n", LOCAL))
+        parts.append(Text(each.said, each.label))
+    return tuple(parts)
+
+
+def render_result(task: SubagentTask) -> str:
+    """What is handed back to whoever gave the task."""
+    said = task.said.strip() or "[no answer]"
+    if task.state == "done" and task.request.waits:
+        return said
+    return f"[sub-agent {task.id} “{task.title}” {_STATE_WORDS[task.state]}]\n{said}"
+
+
+_STATE_WORDS = {
+    "wanted": "is about to begin",
+    "running": "works",
+    "done": "is done",
+    "error": "failed",
+    "stopped": "was stopped",
+}
+
+
+def render_step(task: SubagentTask, message: Message) -> Iterator[str]:
+    """A line for each call that the sub-agent makes."""
+    calls = message.calls
+    for call in calls[:MAX_STEPS]:
+        arguments = " ".join(bytes(call.arguments).decode(errors="replace").split())
+        if len(arguments) > STEP_CHARS:
+            arguments = f"{arguments[:STEP_CHARS]}\N{HORIZONTAL ELLIPSIS}"
+        yield f"{task.title} \N{MIDDLE DOT} {call.name} {arguments}"
+    if len(calls) > MAX_STEPS:
+        yield f"{task.title} \N{MIDDLE DOT} and {len(calls) - MAX_STEPS} more"
+
+
+def render_task_line(task: SubagentTask) -> str:
+    """A task in a list, as the model reads it."""
+    return f"{task.id} {_STATE_WORDS[task.state]}: {task.title}"

@@ -1,0 +1,78 @@
+"""Typed queries on the tasks of sub-agents."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..store.base import Store
+from ..types.commit import Change
+from ..types.labels import Label
+from ..types.subagents import SubagentTask, TaskRequest, TaskState, parse_task_row
+
+_encode = msgspec.json.encode
+
+
+class TaskName(msgspec.Struct, frozen=True):
+    """A task of a sub-agent, the first being 1."""
+
+    id: str
+    round: int = 1
+
+
+class LiveTasks(msgspec.Struct, frozen=True):
+    """How many tasks are being worked on: those that a session gave, and all."""
+
+    session: int
+    all: int
+
+
+def add_task(name: TaskName, parent: str, session: str, request: TaskRequest, at: float) -> Change:
+    """`parent` gives a task to the sub-agent with this session. Does nothing where that was done
+    before."""
+    row = (parent, session, request.path[-1], at, _encode(request))
+    return Change("subagent_add", (name.id, name.round, *row))
+
+
+async def owed_tasks(store: Store) -> list[SubagentTask]:
+    """The tasks for which something is still to be done, the oldest first."""
+    return [parse_task_row(row) for row in await store.query("subagent_owed", ())]
+
+
+async def stopped_tasks(store: Store) -> list[SubagentTask]:
+    """Those of which nobody wants to hear any more, and that have not ended."""
+    return [parse_task_row(row) for row in await store.query("subagent_unended", ())]
+
+
+async def count_live(store: Store, session: str) -> LiveTasks:
+    (row,) = await store.query("subagent_live", (session,))
+    return LiveTasks(*row)
+
+
+async def tasks_of(store: Store, id_: str) -> list[SubagentTask]:
+    """All tasks of one sub-agent, the first one first; none where there is no such."""
+    return [parse_task_row(row) for row in await store.query("subagent_find", (id_,))]
+
+
+def mark_given(task: SubagentTask) -> Change:
+    """Its message is in the inbox of the sub-agent."""
+    return Change("subagent_given", (task.id, task.round))
+
+
+def mark_ended(task: SubagentTask, state: TaskState, said: str, label: Label, at: float) -> Change:
+    """It is over, and this is what the parent is to be told."""
+    return Change("subagent_ended", (state, at, said, _encode(label), task.id, task.round))
+
+
+def mark_told(task: SubagentTask) -> Change:
+    """The parent was told of its end."""
+    return Change("subagent_told", (task.id, task.round))
+
+
+def stop_subagent(id_: str, why: str) -> Change:
+    """Stop what this sub-agent works on; the parent is told so."""
+    return Change("subagent_stop", (why, id_))
+
+
+def forget_tasks(before: float) -> Change:
+    """Forget the tasks from before this time (seconds since the epoch) whose end was told."""
+    return Change("subagent_forget", (before,))

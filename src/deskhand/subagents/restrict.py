@@ -1,0 +1,119 @@
+"""What a sub-agent may: never more than the conversation that gave it the task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from msgspec.structs import replace
+
+from ..agent.agent import Agent
+from ..agent.protocols import Judge
+from ..config.config import Settings
+from ..config.sections import SubagentsConfig
+from ..policy.profiles import is_offered
+from ..policy.rules import Case, Decision, Verdict
+from ..store.base import Store
+from ..store.queries import find_subagent
+from ..tools.base import Tools
+from ..tools.deferred import restrict_tools
+from ..types.subagents import SubagentTask
+from .kinds import choose_tools, kind_of
+
+AgentOf = Callable[[str], Agent]
+_STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+
+
+class BothJudges:
+    """Implements `agent.protocols.Judge`: the stricter of what an agent's own judge says and what
+    the judge of the agent `parent` says, which gave the task."""
+
+    def __init__(self, own: Judge, parent: str, parents: Judge) -> None:
+        self._own = own
+        self._parent = parent
+        self._parents = parents
+
+    def judge(self, case: Case) -> Decision:
+        own = self._own.judge(case)
+        theirs = self._parents.judge(replace(case, agent=self._parent))
+        return max(own, theirs, key=lambda decision: _STRICTNESS[decision.verdict])
+
+
+class Restricting:
+    """Makes agents as they are in the conversations of sub-agents. `agent_of` is the agent of a
+    conversation, `inside` as it is there."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Callable[[], Settings],
+        agent_of: AgentOf,
+        inside: Callable[[str, Agent], Agent],
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._agent_of = agent_of
+        self._inside = inside
+
+    def restrict(self, session: str, agent: Agent) -> Agent:
+        """The agent as the sub-agent whose conversation this is; in any other as it is."""
+        task = find_subagent(self._store, session)
+        if task is None:
+            return agent
+        usual = self._agent_of(task.parent)
+        parent = self._inside(task.parent, usual)
+
+        if agent.name == parent.name:
+            agent = parent
+        else:
+            agent = replace(
+                agent,
+                tools=self._shared_tools(agent.tools, usual, parent),
+                judge=BothJudges(agent.judge, parent.name, parent.judge),
+            )
+        return self._as_kind(agent, task)
+
+    def _shared_tools(self, tools: Tools, usual: Agent, parent: Agent) -> Tools:
+        """Of the tools of another agent those that the parent has, or might have: it has none of
+        that name, and its settings do not leave it out."""
+        offered = self._settings().offered_tools(parent.name)
+        is_free = parent.tools.keys() == usual.tools.keys()
+        return restrict_tools(
+            tools,
+            [
+                name
+                for name in tools
+                if name in parent.tools
+                or (is_free and name not in usual.tools and is_offered(offered, name))
+            ],
+        )
+
+    def _as_kind(self, agent: Agent, task: SubagentTask) -> Agent:
+        config = self._settings().config.subagents
+        request = task.request
+        kind = kind_of(request.kind)
+        names = choose_tools(kind, agent.tools, nests=request.depth < config.depth)
+        agent = replace(agent, tools=restrict_tools(agent.tools, names))
+        return _with_limits(agent, config, request.kind, kept=request.agents[:-1])
+
+
+def _with_limits(agent: Agent, config: SubagentsConfig, kind: str, kept: Collection[str]) -> Agent:
+    """With the model and the limits of sub-agents; an agent that was named keeps its model."""
+    special = next((each for name, each in config.kinds.items() if name == kind), None)
+    model = (special and special.model) or config.model
+    if model and agent.name in kept:
+        others = (other for other in agent.models if other != model)
+        agent = replace(agent, models=(model, *others))
+    temperature = config.temperature
+    if special is not None and special.temperature is not None:
+        temperature = special.temperature
+    limits = agent.limits_for(agent.models[0]) if agent.models else agent.limits
+    limits = replace(
+        limits,
+        steps=min(limits.steps, (special and special.steps) or config.steps),
+        tokens=min(limits.tokens, config.tokens),
+    )
+    return replace(
+        agent,
+        limits=limits,
+        temperature=agent.temperature if temperature is None else temperature,
+    )

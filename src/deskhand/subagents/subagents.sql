@@ -1,0 +1,34 @@
+-- subagent_add --
+INSERT INTO subagent(id, round, parent, session, title, state, at, request) VALUES(?, ?, ?, ?, ?, 'wanted', ?, ?)
+ON CONFLICT DO NOTHING
+
+-- subagent_owed: what is to be given, goes on, or has to be told --
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+WHERE told = 0 ORDER BY at, id, round
+
+-- subagent_live --
+SELECT count(*) FILTER (WHERE parent = ?1), count(*) FROM subagent WHERE state IN ('wanted', 'running')
+
+-- subagent_given --
+UPDATE subagent SET state = 'running' WHERE id = ? AND round = ? AND state = 'wanted'
+
+-- subagent_ended --
+UPDATE subagent SET state = ?, ended_at = ?, said = ?, label = ?
+WHERE id = ? AND round = ? AND state IN ('wanted', 'running')
+
+-- subagent_told --
+UPDATE subagent SET told = 1 WHERE id = ? AND round = ?
+
+-- subagent_stop --
+UPDATE subagent SET stop = ? WHERE id = ? AND stop = '' AND state IN ('wanted', 'running')
+
+-- subagent_unended: stopped, and not yet at its end --
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+WHERE told = 1 AND state IN ('wanted', 'running') ORDER BY at, id, round
+
+-- subagent_find --
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+WHERE id = ? ORDER BY round
+
+-- subagent_forget --
+DELETE FROM subagent WHERE told = 1 AND at < ? AND state NOT IN ('wanted', 'running')

@@ -1,0 +1,359 @@
+"""Carries the tasks of sub-agents from the call that gave them to their result: each is given once,
+and its end told once, whatever dies in between."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+
+import anyio
+from msgspec.structs import replace
+
+from ..agent.finished_turn import FinishedTurn, find_turn_end, is_received
+from ..agent.fold import fold
+from ..agent.state import State
+from ..assembly.host import Host
+from ..gateway.inject import InboundInjector
+from ..policy.information_flow import withhold_private_parts
+from ..store.queries import find_subagent
+from ..store.retry import retry_until_written
+from ..tools.base import Context
+from ..types.commit import Change
+from ..types.door import Progress
+from ..types.errors import Refused, ToolError
+from ..types.events import (
+    CallClosed,
+    CallsHandedOver,
+    CommandRun,
+    MessageReceived,
+    ModelReplied,
+    Recorded,
+    ToolFinished,
+    TurnEnded,
+)
+from ..types.identity import (
+    Address,
+    Command,
+    Configure,
+    Inbound,
+    Principal,
+    Result,
+    Said,
+    responsible_person,
+)
+from ..types.labels import LOCAL, Label, join_labels
+from ..types.messages import Message, Text
+from ..types.subagents import CHANNEL, SubagentTask, TaskState, subagent_session, task_name
+from ..types.turn import STOP_TURN_ONLY
+from . import queries
+from .delegation import Wish, make_request, new_id
+from .messages import render_result, render_step, render_task
+from .queries import TaskName
+
+log = logging.getLogger(__name__)
+
+TICK_S = 0.25
+FORGET_S = 30 * 24 * 3600.0
+EXPECTING_S = 5.0
+"""So long a call that gives a task may take to be committed."""
+
+
+class Subagents:
+    """The sub-agents of this Deskhand. Only the process that leads calls `run`."""
+
+    def __init__(self, host: Host, injector: InboundInjector) -> None:
+        self._host = host
+        self._store = host.store
+        self._injector = injector
+        self._publisher = host.publisher
+        self._listens = False
+        self._expecting_until = 0.0
+        self._poke = anyio.Event()
+        self._changed: set[str] = set()
+        self._interrupted: set[tuple[str, str]] = set()
+        self._working: dict[str, SubagentTask] = {}
+        """The task that each session works on, as far as it is known here."""
+
+    # Events
+
+    listens_to = (
+        CallsHandedOver,
+        ToolFinished,
+        CallClosed,
+        CommandRun,
+        MessageReceived,
+        ModelReplied,
+        TurnEnded,
+    )
+
+    def on_event(self, recorded: Recorded) -> None:
+        """See `gateway.publisher.Listener`. It is told of events only while there are sub-agents,
+        so that no other turn costs more."""
+        session = recorded.session
+        match recorded.event:
+            case CallsHandedOver(to="subagent") | ToolFinished() | CommandRun(name="stop"):
+                self._poke.set()
+            case CallClosed(call_id=call_id, status="interrupted"):
+                self._interrupted.add((session, call_id))
+                self._poke.set()
+            case MessageReceived() | TurnEnded() if session in self._working:
+                self._changed.add(session)
+                self._poke.set()
+            case ModelReplied(message=message) if session in self._working:
+                self._show_step(self._working[session], message)
+            case _:
+                pass
+
+    def _show_step(self, task: SubagentTask, message: Message) -> None:
+        """Let those who follow the parent see what the sub-agent is about to do."""
+        request = task.request
+        if not request.waits:
+            return
+        for line in render_step(task, message):
+            text = self._host.redact(f"{line}\n")
+            shown = Progress("tool_output", request.n, text=text, call_id=request.call_id)
+            self._publisher.publish(task.parent, shown)
+
+    def _listen(self, *, wanted: bool) -> None:
+        if wanted and not self._listens:
+            self._publisher.join(self)
+        elif self._listens and not wanted:
+            self._publisher.leave(self)
+        self._listens = wanted
+
+    # The work
+
+    async def run(self) -> None:
+        """Give tasks, stop them and tell of their ends until cancelled."""
+        await self._store.change((queries.forget_tasks(self._host.clock.now() - FORGET_S),))
+        version = -1
+        while True:
+            self._poke = anyio.Event()
+            if (now := self._store.version()) != version or self._listens:
+                version = now
+                await self._look()
+            with anyio.move_on_after(TICK_S if self._is_polling else None):
+                await self._poke.wait()
+
+    @property
+    def _is_polling(self) -> bool:
+        """Whether something may happen of which this process is not told."""
+        return self._listens or self._store.shares_work
+
+    async def _look(self) -> None:
+        """Do what is owed to each task now."""
+        owed = [task for task in await queries.owed_tasks(self._store) if self._is_ours(task)]
+        stopped = [task for task in await queries.stopped_tasks(self._store) if self._is_ours(task)]
+        is_expecting = self._host.clock.monotonic() < self._expecting_until
+        self._listen(wanted=bool(owed or stopped) or is_expecting)
+
+        interrupted = self._interrupted
+        self._interrupted = set()
+        changed = self._changed
+        self._changed = set()
+        before = self._working
+        self._working = {task.session: task for task in (*owed, *stopped)}
+        for task in (*owed, *stopped):
+            if task.request.waits and (task.parent, task.request.call_id) in interrupted:
+                task = await self._stop(task, "the call was interrupted")
+            is_resting = task.state == "running" and not task.stop and task.session in before
+            if not is_resting or task.session in changed:
+                await self._carry_on(task)
+
+    def _is_ours(self, task: SubagentTask) -> bool:
+        return self._host.dispatch.owns(task.parent)
+
+    async def _stop(self, task: SubagentTask, why: str) -> SubagentTask:
+        if not task.is_live or task.stop:
+            return task
+        await self._write(queries.stop_subagent(task.id, why))
+        return replace(task, stop=why)
+
+    async def _carry_on(self, task: SubagentTask) -> None:
+        """Take the next step of this task, if one can be taken."""
+        if task.state == "wanted":
+            task = await self._begin(task)
+        elif task.state == "running":
+            task = await self._see_end(task)
+        if not task.is_live and not task.told:
+            await self._tell(task)
+
+    async def _begin(self, task: SubagentTask) -> SubagentTask:
+        """Give the task, once those that it depends on are over."""
+        if task.stop:
+            return await self._end(task, "stopped", task.stop, LOCAL)
+        needed: list[SubagentTask] = []
+        for id_ in task.request.depends_on:
+            needed += (await queries.tasks_of(self._store, id_))[-1:]
+        failed = [each for each in needed if each.state in ("error", "stopped")]
+        if failed:
+            why = f"it depends on {failed[0].id}, which ended so: {failed[0].said}"
+            return await self._end(task, "error", why, failed[0].label)
+        if any(each.is_live for each in needed):
+            return task
+        try:
+            await self._give(task, needed)
+        except Refused as error:
+            return await self._end(task, "error", str(error), LOCAL)
+        return replace(task, state="running")
+
+    async def _give(self, task: SubagentTask, needed: Sequence[SubagentTask]) -> None:
+        """Put the task to the sub-agent, in one transaction with the row that says so. Raises
+        Refused."""
+        principal = await self._principal_of(task)
+        address = Address(CHANNEL, chat=task.id)
+        now = self._host.clock.now()
+        if task.round == 1:
+            # Only people set options, and a person has set these for the parent.
+            person = Principal(principal.on_behalf_of, principal.roles)
+            options = Configure(replace(task.request.options, title=task.title))
+            held = Inbound(f"{task.key}:options", address, person.id, now, options, task.session)
+            await retry_until_written(partial(self._injector.hand_in, held, person))
+        said = Said(Message("user", render_task(task, needed)))
+        inbound = Inbound(task.key, address, principal.id, now, said, task.session)
+        changes = (queries.mark_given(task),)
+        await retry_until_written(partial(self._injector.hand_in, inbound, principal, changes))
+        self._wake(task.session)
+
+    async def _see_end(self, task: SubagentTask) -> SubagentTask:
+        """See whether its turn has ended, and stop it where somebody wants that."""
+        past = await self._store.events(task.session)
+        found = find_turn_end(past, task.key)
+        if found is not None:
+            return await self._end_with(task, found)
+        if task.stop and is_received(past, task.key):
+            principal = await self._principal_of(task)
+            stop = Inbound(
+                f"{task.key}:stop",
+                Address(CHANNEL, chat=task.id),
+                principal.id,
+                self._host.clock.now(),
+                Command("stop", STOP_TURN_ONLY),
+                task.session,
+            )
+            await retry_until_written(partial(self._injector.hand_in, stop, principal))
+            self._wake(task.session, cut=True)
+        return task
+
+    async def _end_with(self, task: SubagentTask, found: FinishedTurn) -> SubagentTask:
+        reason = found.event.reason
+        state: TaskState = "error" if found.event.is_unanswered else "done"
+        if reason == "stopped":
+            state = "stopped"
+        said = found.answer
+        if state == "stopped":
+            said = task.stop or "somebody stopped it"
+        return await self._end(task, state, said, await self._label_of(task))
+
+    async def _end(
+        self, task: SubagentTask, state: TaskState, said: str, label: Label
+    ) -> SubagentTask:
+        await self._write(queries.mark_ended(task, state, said, label, self._host.clock.now()))
+        return replace(task, state=state, said=said, label=label)
+
+    async def _label_of(self, task: SubagentTask) -> Label:
+        """The label of all that the sub-agent has read."""
+        history = await self._store.history(task.session)
+        read = fold(State(task.session), history).label
+        return join_labels((LOCAL, task.request.label, read))
+
+    async def _tell(self, task: SubagentTask) -> None:
+        """Hand the result back: once, also across crashes. One that opens a turn waits for a later
+        look when programs have begun too many rounds."""
+        request = task.request
+        agent = task.parent.partition("/")[0]
+        rounds = self._host.rounds
+        if not request.waits and await rounds.begin_round(f"sub-agents of {agent}"):
+            return
+        principal = await self._principal_of(task)
+        part = Text(render_result(task), task.label)
+        inbound = Inbound(
+            external_id=f"{task.key}:end",
+            address=request.address,
+            sender=principal.id,
+            at=self._host.clock.now(),
+            body=Result(task.name, withhold_private_parts(request.audience, (part,))),
+            session=task.parent,
+        )
+        changes = (queries.mark_told(task),)
+        await retry_until_written(partial(self._injector.hand_in, inbound, principal, changes))
+        self._wake(task.parent)
+
+    async def _principal_of(self, task: SubagentTask) -> Principal:
+        """Whoever acts in this task: for its person, with the rank that they still have."""
+        given = task.request.principal
+        person = Principal(responsible_person(given), given.roles)
+        who = await self._host.with_current_roles(person)
+        return Principal(f"agent:{task.parent.partition('/')[0]}", who.roles, "agent", who.id)
+
+    def _wake(self, session: str, *, cut: bool = False) -> None:
+        self._host.dispatch.adopt(session, cut=cut)
+
+    async def _write(self, *changes: Change) -> None:
+        await retry_until_written(partial(self._store.change, changes))
+
+    # For tools
+
+    async def plan_task(self, wish: Wish, context: Context) -> tuple[str, Change]:
+        """The name under which its result comes back, and the row to be committed with the call:
+        with that the task is given, once. Raises ToolError."""
+        settings = self._host.settings()
+        parent = find_subagent(self._store, context.session)
+        agent, request = make_request(wish, context, settings, parent)
+        for other in wish.depends_on:
+            await self.find_tasks(other, context.session)
+        await self._check_room(context)
+
+        id_ = new_id(context)
+        own = subagent_session(agent, id_)
+        name = TaskName(id_)
+        row = queries.add_task(name, context.session, own, request, context.clock.now())
+        return id_, self._expect(row)
+
+    async def plan_follow_up(self, id_: str, text: str, context: Context) -> tuple[str, Change]:
+        """The same for a further task of this sub-agent; one that works hears it at once. Raises
+        ToolError."""
+        tasks = await self.find_tasks(id_, context.session)
+        last = tasks[-1]
+        await self._check_room(context)
+        request = replace(
+            last.request,
+            principal=context.principal,
+            task=text,
+            label=join_labels((LOCAL, context.label)),
+            audience=context.audience,
+            call_id=context.call_id,
+            n=context.n,
+            waits=False,
+            address=context.address,
+            depends_on=(),
+        )
+        name = TaskName(id_, last.round + 1)
+        row = queries.add_task(name, last.parent, last.session, request, context.clock.now())
+        return task_name(name.id, name.round), self._expect(row)
+
+    async def find_tasks(self, id_: str, session: str) -> list[SubagentTask]:
+        """The tasks of a sub-agent of this session, at least one. Raises ToolError."""
+        tasks = await queries.tasks_of(self._store, id_)
+        if not tasks or tasks[0].parent != session:
+            raise ToolError(f"there is no sub-agent {id_!r} of this conversation")
+        return tasks
+
+    async def _check_room(self, context: Context) -> None:
+        """Raises ToolError where no more may work."""
+        config = self._host.settings().config.subagents
+        live = await queries.count_live(self._store, context.session)
+        if live.session >= config.per_session:
+            raise ToolError(
+                f"{live.session} sub-agents of this conversation work already, and no more may: "
+                "wait for one, or cancel it"
+            )
+        if live.all >= config.at_once:
+            raise ToolError(f"{live.all} sub-agents work already, and no more may: wait for one")
+
+    def _expect(self, row: Change) -> Change:
+        """The call is about to be committed: then the task is to be given."""
+        self._expecting_until = self._host.clock.monotonic() + EXPECTING_S
+        self._listen(wanted=True)
+        return row

@@ -1,0 +1,113 @@
+"""Sub-agents: conversations that work on a task for another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from .identity import Address, Principal
+from .labels import LOCAL, Label
+from .options import SessionOptions
+
+CHANNEL = "subagent"
+"""Where sub-agents talk. Nothing is sent there: what they say is handed back, and people read the
+log."""
+SESSION_MARK = f"/{CHANNEL}:"
+"""Stands in the names of their sessions alone."""
+TaskState = Literal["wanted", "running", "done", "error", "stopped"]
+"""`wanted`: the call is in the log, and the task is about to be given."""
+
+
+class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a task was asked for. `principal` is who acts, `label` that of all that was read before,
+    `audience` who reads the parent's conversation. `call_id` and `n` are the call, and the event
+    behind which its output is shown. `kind` is one of `subagents.kinds`, '' for none. `root` is the
+    conversation of people that it all began in, `job` the job that it all is for ('' for none), and
+    `people` where people are; `address` is where the parent answers. `waits`: its call rests until
+    then. `path` are the titles from there to this one, `agents` the names of the agents.
+    `depends_on` are ids of sub-agents whose work is needed first."""
+
+    principal: Principal
+    task: str
+    label: Label
+    audience: tuple[str, ...] = ()
+    call_id: str = ""
+    n: int = 0
+    kind: str = ""
+    root: str
+    people: Address
+    address: Address
+    job: str = ""
+    waits: bool = True
+    path: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    options: SessionOptions = SessionOptions()
+    depends_on: tuple[str, ...] = ()
+
+    @property
+    def depth(self) -> int:
+        """1 for the sub-agent of a conversation of people."""
+        return len(self.path)
+
+
+class SubagentTask(msgspec.Struct, frozen=True):
+    """A task of a sub-agent. Times are seconds since the epoch; `said` is what came of it, under
+    this `label`."""
+
+    id: str
+    round: int
+    parent: str
+    session: str
+    title: str
+    state: TaskState
+    told: bool
+    stop: str
+    at: float
+    ended_at: float | None
+    request: TaskRequest
+    said: str = ""
+    label: Label = LOCAL
+
+    @property
+    def name(self) -> str:
+        """Under which its result is handed back: another one for each task."""
+        return task_name(self.id, self.round)
+
+    @property
+    def key(self) -> str:
+        """The id of the message that gives it."""
+        return f"{CHANNEL}:{self.name}"
+
+    @property
+    def is_live(self) -> bool:
+        return self.state in ("wanted", "running")
+
+
+def task_name(id_: str, round_: int) -> str:
+    """The name of a task of this sub-agent, the first being 1."""
+    return id_ if round_ == 1 else f"{id_}.{round_}"
+
+
+def subagent_session(agent: str, id_: str) -> str:
+    """The session in which `agent` works as this sub-agent."""
+    return f"{agent}/{CHANNEL}:{id_}"
+
+
+def is_subagent_session(session: str) -> bool:
+    """Whether this is the conversation of a sub-agent."""
+    return SESSION_MARK in session and session.partition("/")[2].startswith(f"{CHANNEL}:")
+
+
+_decode_request = msgspec.json.Decoder(TaskRequest).decode
+_decode_label = msgspec.json.Decoder(Label).decode
+
+
+def parse_task_row(row: Sequence[Any]) -> SubagentTask:
+    """A row as the statements on the table `subagent` give it."""
+    *plain, request, said, label = row
+    plain += (_decode_request(request), said)
+    found = SubagentTask(*plain)
+    return replace(found, told=bool(found.told), label=_decode_label(label) if label else LOCAL)

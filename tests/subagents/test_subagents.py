@@ -1,0 +1,162 @@
+"""Sub-agents: a task is given once, and what came of it told once."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from deskhand.runtime.app import App
+from deskhand.testing.temporary_home import heard, results, wait_for
+from deskhand.types.events import CallClosed, CallsHandedOver, TurnEnded
+from deskhand.types.subagents import SubagentTask
+from deskhand.types.turn import GOES_ON
+
+from .working import PARENT, HoldingModel, answering, calls, desk_of, tasks_of, turn_ends
+
+
+async def test_a_call_waits_for_its_answer(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    async with desk.running() as app:
+        assert await desk.call(app, "spawn_agent", task="how many?") == "Answer to 'how many?'"
+        (task,) = tasks_of(app)
+        assert task.state == "done" and task.told and task.title == "default: how many?"
+        events = [each.event for each in await app.store.events(PARENT)]
+        assert sum(isinstance(each, CallsHandedOver) for each in events) == 1
+        assert sum(isinstance(each, TurnEnded) for each in events) == 1
+        assert await heard(app, PARENT) == []
+
+
+async def test_several_work_side_by_side(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    desk.model.latency_s = 0.3
+    async with desk.running() as app:
+        asked = [("spawn_agent", {"task": f"number {n}", "agent": "explore"}) for n in range(5)]
+        await desk.say(app, calls(*asked))
+        await wait_for(partial(_has_results, app, 5))
+        assert sorted(await results(app, PARENT)) == [f"Answer to 'number {n}'" for n in range(5)]
+        given = [task.at for task in tasks_of(app)]
+        ended = [task.ended_at for task in tasks_of(app)]
+        assert max(given) < min(each for each in ended if each is not None)
+
+
+async def _has_results(app: App, number: int) -> bool:
+    return len(await results(app, PARENT)) >= number
+
+
+async def test_one_in_the_background_is_told_as_a_message(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    async with desk.running() as app:
+        said = await desk.call(app, "spawn_agent", task="look", agent="research", wait=False)
+        (task,) = tasks_of(app)
+        assert said == (
+            f"[sub-agent {task.id} works in the background; what comes of it will be told here]"
+        )
+        (told,) = await wait_for(partial(heard, app, PARENT))
+        assert told == f"[sub-agent {task.id} “research: look” is done]\nAnswer to 'look'"
+
+
+async def test_who_writes_meanwhile_is_answered_at_once(tmp_path: Path) -> None:
+    """The call waits no more, the sub-agent goes on, and its answer comes as a message."""
+    desk = desk_of(tmp_path)
+    hold = anyio.Event()
+    desk.model = HoldingModel(answering, hold)
+    async with desk.running() as app:
+        await desk.say(app, calls(("spawn_agent", {"task": "take your time"})))
+        await wait_for(partial(_works, app))
+        await desk.say(app, "are you there?")
+        assert await wait_for(partial(_closed, app)) == [GOES_ON]
+        assert await wait_for(partial(turn_ends, app, 1)) == ["done"]
+        hold.set()
+        (told,) = await wait_for(partial(heard, app, PARENT))
+        assert told == "Answer to 'take your time'"
+
+
+async def _closed(app: App) -> list[str]:
+    events = [each.event for each in await app.store.events(PARENT)]
+    return [each.reason for each in events if isinstance(each, CallClosed)]
+
+
+async def _works(app: App) -> list[SubagentTask]:
+    return [task for task in tasks_of(app) if task.state == "running"]
+
+
+async def test_a_stop_stops_all_below(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    inner = calls(("spawn_agent", {"task": "deep down"}))
+    desk.model = HoldingModel(answering, anyio.Event(), task="deep down")
+    async with desk.running() as app:
+        await desk.say(app, calls(("spawn_agent", {"task": inner})))
+        (outer,) = await wait_for(partial(_works, app))
+        (below,) = await wait_for(partial(_works_for, app, outer.session))
+        began = anyio.current_time()
+        await desk.say(app, "/stop")
+        assert await wait_for(partial(turn_ends, app, 1, below.session)) == ["stopped"]
+        assert anyio.current_time() - began < 20
+        await wait_for(partial(_all_ended, app, (PARENT, outer.session)))
+        (task,) = tasks_of(app)
+        assert (task.state, task.said) == ("stopped", "stopped by owner")
+        assert await heard(app, PARENT) == []
+
+
+async def _works_for(app: App, session: str) -> list[SubagentTask]:
+    return [task for task in tasks_of(app, session) if task.state == "running"]
+
+
+async def _all_ended(app: App, sessions: tuple[str, ...]) -> bool:
+    return not any(task.is_live for each in sessions for task in tasks_of(app, each))
+
+
+async def test_a_task_waits_for_those_that_it_needs(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    async with desk.running() as app:
+        await desk.call(app, "subagents", action="create", task="first", agent="explore")
+        (first,) = tasks_of(app)
+        made: dict[str, Any] = {"action": "run", "task": "second", "depends_on": [first.id]}
+        await desk.call(app, "subagents", **made)
+        second = tasks_of(app)[0]
+        asked = next(
+            each.message.text
+            for request in desk.model.requests
+            for each in request.messages
+            if "second" in each.message.text and "You are" in each.message.text
+        )
+        assert "[What came of “explore: first”]\nAnswer to 'first'" in asked
+        assert second.state == "done"
+
+
+async def test_a_further_task_for_the_same(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    async with desk.running() as app:
+        await desk.call(app, "spawn_agent", task="one")
+        (task,) = tasks_of(app)
+        await desk.call(app, "subagents", action="send", id=task.id, task="and two")
+        told = (await wait_for(partial(heard, app, PARENT)))[0]
+        assert told == f"[sub-agent {task.id} “default: one” is done]\nAnswer to 'and two'"
+        session = task.session
+        assert len(await turn_ends(app, 2, session)) == 2
+        status = await desk.call(app, "subagents", action="status", id=task.id)
+        assert "Answer to 'one'" in status and "Answer to 'and two'" in status
+
+
+async def test_what_is_refused(tmp_path: Path) -> None:
+    desk = desk_of(
+        tmp_path,
+        agents={"default": {}, "other": {}, "free": {"sandbox": False}},
+        subagents={"depth": 2, "per_session": 1},
+    )
+    round_about = calls(("spawn_agent", {"task": "back", "agent": "default"}))
+    deep = calls(("spawn_agent", {"task": calls(("spawn_agent", {"task": "x"}))}))
+    async with desk.running() as app:
+        for arguments, why in (
+            ({"task": " "}, "the task is empty"),
+            ({"task": "x", "agent": "nobody"}, "there is no agent 'nobody'; there are: explore"),
+            ({"task": "x", "agent": "free"}, "works outside the sandbox"),
+            ({"task": round_about, "agent": "other"}, "round in circles: default -> other"),
+            ({"task": deep}, "there is no tool 'spawn_agent'"),
+        ):
+            assert why in await desk.call(app, "spawn_agent", **arguments), arguments
+        said = await desk.call(app, "subagents", action="status", id="0000")
+        assert said == "there is no sub-agent '0000' of this conversation"
