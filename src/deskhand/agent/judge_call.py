@@ -16,6 +16,7 @@ from ..tools.execute_tool import ReadyCall
 from ..types.events import BoundCall, CallClosed
 from ..types.labels import LOCAL
 from ..types.messages import ResultPart, Text, ToolResult
+from ..types.subagents import SESSION_MARK
 from ..types.turn import GOES_ON, OpenCall, make_failed_result
 from .session import Session
 
@@ -117,7 +118,10 @@ def _make_case(session: Session, call: OpenCall, tool: Tool) -> Case:
         "\n".join(turn.said),
         known=known,
     )
-    return case.with_conversation(turn.address, session.state.options)
+    address = turn.address
+    if SESSION_MARK in session.name:  # what holds where its people are holds for it too
+        address = session.runtime.approvers.place(session.name, turn).address
+    return case.with_conversation(address, session.state.options)
 
 
 def _texts_from_pages(session: Session) -> tuple[Given, ...]:

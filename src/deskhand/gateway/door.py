@@ -58,13 +58,24 @@ MAX_CHECKED_NAMES = 1_000
 """So many names of sessions are remembered that hold no secret."""
 
 
+class AnswerRouter(Protocol):
+    """Knows which sub-agents ask somebody. `is_active` while there are any."""
+
+    is_active: bool
+
+    async def find_asking(self, session: str, text: str, /) -> str:
+        """The session whose question these words answer, said in this one; '' for none or its
+        own."""
+
+
 class Access(Protocol):
     """Who may come in and talk to which agent, and what the agents need of a message.
 
-    `rounds` counts what programs begin, `redact` takes secrets out, and messages are dated in the
-    time zone `zone`.
+    `answers` knows who asks on behalf of a session, `rounds` counts what programs begin, `redact`
+    takes secrets out, and messages are dated in the time zone `zone`.
     """
 
+    answers: AnswerRouter
     rounds: MachineRounds
     redact: Redactor
     zone: tzinfo | None
@@ -145,6 +156,9 @@ class LocalDoor:
             or await self._find_target(inbound, principal, own)
             or self._named_sessions.current_session(own, inbound)
         )
+        if self._access.answers.is_active and isinstance(inbound.body, Said):
+            text = inbound.body.message.text
+            session = await self._access.answers.find_asking(session, text) or session
         if refused := await self._access_refusal(principal, inbound, session):
             return Receipt("refused", reason=refused)
         if refused := await self._round_refusal(inbound):

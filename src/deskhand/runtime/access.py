@@ -10,7 +10,7 @@ from ..agent.state import State
 from ..assembly.factory import make_options_check
 from ..assembly.host import Host
 from ..config.routing import route
-from ..gateway.door import Access
+from ..gateway.door import Access, AnswerRouter
 from ..models.base import Model
 from ..types.identity import Inbound, Principal
 from ..types.options import SessionOptions
@@ -29,7 +29,9 @@ class LocalAccess:
         tools: ToolWiring,
         model: Callable[[str], Model],
         authorise: Callable[[Inbound], Principal | None] | None,
+        answers: AnswerRouter,
     ) -> None:
+        self.answers = answers
         self.rounds = host.rounds
         self.redact = host.redact
         self.zone: tzinfo | None = ZoneInfo(host.settings().config.timezone)

@@ -231,7 +231,9 @@ class App:
             words=self.scopes.pending_labels,
         )
 
-        access = LocalAccess(host, people, self.tool_wiring, parts.model, parts.authorize)
+        access = LocalAccess(
+            host, people, self.tool_wiring, parts.model, parts.authorize, self.features.subagents
+        )
         self.authorize = access.authorize
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, clock, parts.ids)
 

@@ -213,6 +213,12 @@ def find_subagent(store: Store, session: str) -> SubagentTask | None:
     return parse_task_row(rows[0]) if rows else None
 
 
+async def asking_sessions(store: Store, session: str) -> list[str]:
+    """Of this session and those of sub-agents that work for it each that asks a person, once for
+    each question."""
+    return [str(asking) for (asking,) in await store.query("subagent_asking", (session,))]
+
+
 def subagents_of(store: Store, session: str, limit: int) -> list[SubagentTask]:
     """The tasks that this session has given to sub-agents, the latest first."""
     rows = store.query_sync("subagent_list", (session, limit))

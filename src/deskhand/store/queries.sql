@@ -221,7 +221,7 @@ DELETE FROM session_member WHERE session = ?
 
 -- session_of: those that this principal takes part in; an owner sees all. The latest first, from behind this place on --
 SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session
-WHERE (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2))
+WHERE channel <> 'subagent' AND (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2))
 AND (last_at, session) < (?3, ?4) ORDER BY last_at DESC, session DESC LIMIT ?5
 
 -- session_titled: the same, of those whose title may hold this pattern --
@@ -440,6 +440,11 @@ FROM process WHERE session = ? ORDER BY at DESC, id LIMIT ?
 
 -- subagent_stop_all: whoever stops a conversation wants to hear no more of what it has begun until then --
 UPDATE subagent SET stop = ?1, told = 1 WHERE parent = ?2 AND at <= ?3 AND state IN ('wanted', 'running')
+
+-- subagent_asking: of the sessions that ask a person, this one and those that work for it --
+SELECT ask.session FROM ask JOIN event ON event.session = ask.session AND event.n = ask.n
+WHERE event.kind <> 'calls_handed_over' AND (ask.session = ?1 OR ask.session IN (
+  SELECT session FROM subagent WHERE told = 0 AND state = 'running' AND json_extract(request, '$.root') = ?1))
 
 -- subagent_of: its latest task --
 SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent

@@ -50,16 +50,16 @@ _STATE_WORDS = {
 }
 
 
-def render_step(task: SubagentTask, message: Message) -> Iterator[str]:
+def render_steps(message: Message) -> Iterator[str]:
     """A line for each call that the sub-agent makes."""
     calls = message.calls
     for call in calls[:MAX_STEPS]:
         arguments = " ".join(bytes(call.arguments).decode(errors="replace").split())
         if len(arguments) > STEP_CHARS:
             arguments = f"{arguments[:STEP_CHARS]}\N{HORIZONTAL ELLIPSIS}"
-        yield f"{task.title} \N{MIDDLE DOT} {call.name} {arguments}"
+        yield f"{call.name} {arguments}"
     if len(calls) > MAX_STEPS:
-        yield f"{task.title} \N{MIDDLE DOT} and {len(calls) - MAX_STEPS} more"
+        yield f"and {len(calls) - MAX_STEPS} more"
 
 
 def render_task_line(task: SubagentTask) -> str:

@@ -4,7 +4,7 @@ and its end told once, whatever dies in between."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import anyio
@@ -15,14 +15,16 @@ from ..agent.fold import fold
 from ..agent.state import State
 from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
+from ..policy.approval import parse_choice
 from ..policy.information_flow import withhold_private_parts
-from ..store.queries import find_subagent
+from ..store.queries import asking_sessions, find_subagent
 from ..store.retry import retry_until_written
 from ..tools.base import Context
 from ..types.commit import Change
 from ..types.door import Progress
 from ..types.errors import Refused, ToolError
 from ..types.events import (
+    ApprovalAsked,
     CallClosed,
     CallsHandedOver,
     CommandRun,
@@ -48,7 +50,7 @@ from ..types.subagents import CHANNEL, SubagentTask, TaskState, subagent_session
 from ..types.turn import STOP_TURN_ONLY
 from . import queries
 from .delegation import Wish, make_request, new_id
-from .messages import render_result, render_step, render_task
+from .messages import render_result, render_steps, render_task
 from .queries import TaskName
 
 log = logging.getLogger(__name__)
@@ -67,13 +69,36 @@ class Subagents:
         self._store = host.store
         self._injector = injector
         self._publisher = host.publisher
-        self._listens = False
+        self.is_active = False
         self._expecting_until = 0.0
         self._poke = anyio.Event()
         self._changed: set[str] = set()
         self._interrupted: set[tuple[str, str]] = set()
         self._working: dict[str, SubagentTask] = {}
         """The task that each session works on, as far as it is known here."""
+
+    async def find_asking(self, session: str, text: str) -> str:
+        """See `gateway.door.AnswerRouter`. Words are the answer to a question only where it is the
+        one that is open, and the session does nothing but wait for whoever asks: else they may be
+        meant for something that was said since."""
+        if parse_choice(text) is None:
+            return ""
+        asking = await asking_sessions(self._store, session)
+        return asking[0] if len(asking) == 1 and await self._waits_for(session, asking[0]) else ""
+
+    async def _waits_for(self, session: str, below: str) -> bool:
+        """Whether a call of this session rests until that sub-agent hands back its result, be it
+        through others."""
+        while below != session:
+            task = find_subagent(self._store, below)
+            if task is None:
+                return False
+            state = fold(State(task.parent), await self._store.history(task.parent))
+            handed = [call.handed.id for call in state.calls.values() if call.handed is not None]
+            if task.name not in handed:
+                return False
+            below = task.parent
+        return True
 
     # Events
 
@@ -84,6 +109,7 @@ class Subagents:
         CommandRun,
         MessageReceived,
         ModelReplied,
+        ApprovalAsked,
         TurnEnded,
     )
 
@@ -101,26 +127,28 @@ class Subagents:
                 self._changed.add(session)
                 self._poke.set()
             case ModelReplied(message=message) if session in self._working:
-                self._show_step(self._working[session], message)
+                self._show(self._working[session], render_steps(message))
+            case ApprovalAsked(question=question) if session in self._working:
+                self._show(self._working[session], (f"waits for a yes: {question}",))
             case _:
                 pass
 
-    def _show_step(self, task: SubagentTask, message: Message) -> None:
-        """Let those who follow the parent see what the sub-agent is about to do."""
+    def _show(self, task: SubagentTask, lines: Iterable[str]) -> None:
+        """Let those who follow the parent see what the sub-agent does."""
         request = task.request
         if not request.waits:
             return
-        for line in render_step(task, message):
-            text = self._host.redact(f"{line}\n")
+        for line in lines:
+            text = self._host.redact(f"{task.title} \N{MIDDLE DOT} {line}\n")
             shown = Progress("tool_output", request.n, text=text, call_id=request.call_id)
             self._publisher.publish(task.parent, shown)
 
     def _listen(self, *, wanted: bool) -> None:
-        if wanted and not self._listens:
+        if wanted and not self.is_active:
             self._publisher.join(self)
-        elif self._listens and not wanted:
+        elif self.is_active and not wanted:
             self._publisher.leave(self)
-        self._listens = wanted
+        self.is_active = wanted
 
     # The work
 
@@ -130,7 +158,7 @@ class Subagents:
         version = -1
         while True:
             self._poke = anyio.Event()
-            if (now := self._store.version()) != version or self._listens:
+            if (now := self._store.version()) != version or self.is_active:
                 version = now
                 await self._look()
             with anyio.move_on_after(TICK_S if self._is_polling else None):
@@ -139,7 +167,7 @@ class Subagents:
     @property
     def _is_polling(self) -> bool:
         """Whether something may happen of which this process is not told."""
-        return self._listens or self._store.shares_work
+        return self.is_active or self._store.shares_work
 
     async def _look(self) -> None:
         """Do what is owed to each task now."""
