@@ -105,6 +105,7 @@ FAILURES = {
     "fail": ModelError("The provider says: the key is wrong"),
     "busy": ModelOverloaded("The provider is overloaded.", 600),
 }
+SUBAGENTS = ("spawn_agent", "subagents")
 VERDICT = say('{"verdict": "needs_person", "missing": "bring matches"}')
 """What is said to the judge of a goal: the goal stays as long as a test looks at it."""
 TALLY = """found = lines('notes.txt')
@@ -182,6 +183,7 @@ def script(request: Request) -> Message:  # noqa: C901 -- one line for each word
     """What to say to the last words of the person."""
     at = max(i for i, shown in enumerate(request.messages) if shown.message.role == "user")
     text = re.sub(r"^\[.*?\] ", "", request.messages[at].message.text)
+    text = text.removeprefix("[You are a sub-agent").rpartition("]\n\n")[2]
     results = [
         p for s in request.messages[at:] for p in s.message.parts if isinstance(p, ToolResult)
     ]
@@ -328,6 +330,8 @@ async def main(home: Path) -> None:
             if (home / "long").exists():
                 await lengthen(app)
                 await propose(app)
+            more = (each for each in app.features.tools("default") if each.spec.name in SUBAGENTS)
+            tools.update({each.spec.name: each for each in more})
             tasks.start_soon(app.run)
             await tell(app)
 

@@ -211,3 +211,33 @@ def test_files_are_attached_and_pictures_pasted(page: Page) -> None:
     expect(picture).to_be_visible()
     expect(picture).to_have_js_property("naturalWidth", 1)  # once its bytes have come
     expect(page.locator(".bubble .file-card")).to_contain_text("list.txt")
+
+
+def test_sub_agents_stand_below_the_call_that_began_them(page: Page, desk: Desk) -> None:
+    """A line for each, live; its conversation is a click away, and what it has begun below it."""
+    say(page, 'call spawn_agent {"task": "count the letters"}')
+    line = page.locator(".subagent")
+    expect(line).to_contain_text("default: count the letters")
+    expect(line).to_contain_text("works")
+    expect(line).to_contain_text("count_slowly")
+    expect(page.get_by_role("navigation").get_by_text("subagent")).to_have_count(0)
+    line.get_by_role("button", name="What default: count the letters has begun").click()
+    expect(line).to_contain_text("It has begun no others.")
+    (desk.home / "go").touch()
+    expect(line).to_contain_text("done")
+    expect(answer(page, "That is done.")).to_be_visible()
+    line.get_by_role("link").click()
+    expect(answer(page, "All counted.")).to_be_visible()
+    page.go_back()
+    expect(line).to_contain_text("done")
+
+
+def test_a_sub_agent_is_stopped_from_its_line(page: Page, desk: Desk) -> None:
+    (desk.home / "go").unlink(missing_ok=True)
+    say(page, 'call spawn_agent {"task": "count the letters"}')
+    line = page.locator(".subagent")
+    expect(line).to_contain_text("works")
+    line.get_by_role("button", name="Stop").click()
+    line.get_by_role("button", name="Stop it").click()
+    expect(line).to_contain_text("stopped")
+    expect(answer(page, "That is done.")).to_be_visible()

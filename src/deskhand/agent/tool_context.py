@@ -44,6 +44,7 @@ class CallContext(Context, frozen=True, kw_only=True):
     """The context of a call that a session is running. Output is shown as that of event `n`."""
 
     running: Session
+    n: int
     secrets: SecretStream | None
 
     def emit(self, text: str) -> None:

@@ -74,6 +74,7 @@ COMMANDS = {
     "doctor": ("deskhand.cli.doctor:doctor", "Check the installation, and repair it."),
     "logs": ("deskhand.cli.logs:logs", "Show the log."),
     "ps": ("deskhand.cli.ps:ps", "List and stop background processes."),
+    "subagents": ("deskhand.cli.subagents:subagents", "List and stop sub-agents."),
     "held": ("deskhand.cli.held:held", "List and approve files that are held back from prompts."),
     "failed": ("deskhand.cli.failed:failed", "List and retry permanent failures."),
     "trace": (
@@ -153,6 +154,7 @@ SECTIONS = (
             "replay",
             "cases",
             "ps",
+            "subagents",
             "failed",
             "audit",
             "backup",

@@ -126,7 +126,12 @@ def add_member(session: str, principal: str) -> Change:
 
 async def last_event_number(store: Store, session: str) -> int:
     """The number of the session's last event, or 0 when it has none."""
-    for n, _ in await store.query("event_head", (session,)):
+    return last_event_number_now(store, session)
+
+
+def last_event_number_now(store: Store, session: str) -> int:
+    """The same, for who may not wait."""
+    for n, _ in store.query_sync("event_head", (session,)):
         return int(n)
     return 0
 
@@ -217,6 +222,21 @@ async def asking_sessions(store: Store, session: str) -> list[str]:
     """Of this session and those of sub-agents that work for it each that asks a person, once for
     each question."""
     return [str(asking) for (asking,) in await store.query("subagent_asking", (session,))]
+
+
+async def visible_subagents(
+    store: Store, principal: Principal, session: str, *, ended: bool, limit: int
+) -> list[SubagentTask]:
+    """The tasks that were given in this session ('': in all that `principal` may see), the latest
+    first; `ended`: also those that are over."""
+    sees_all = int("owner" in principal.roles)
+    args = (sees_all, principal.id, session, int(ended), limit)
+    return [parse_task_row(row) for row in await store.query("subagent_seen_by", args)]
+
+
+def stop_subagent(id_: str, why: str) -> Change:
+    """Stop what this sub-agent works on; whoever gave it the task is told so."""
+    return Change("subagent_stop", (why, id_))
 
 
 def subagents_of(store: Store, session: str, limit: int) -> list[SubagentTask]:

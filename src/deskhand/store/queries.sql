@@ -450,6 +450,14 @@ WHERE event.kind <> 'calls_handed_over' AND (ask.session = ?1 OR ask.session IN 
 SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
 WHERE session = ? ORDER BY round DESC LIMIT 1
 
+-- subagent_seen_by: the latest first; ?1 says that they see all --
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+WHERE (?1 OR parent IN (SELECT session FROM session_member WHERE principal = ?2))
+AND (?3 = '' OR parent = ?3) AND (?4 OR state IN ('wanted', 'running')) ORDER BY at DESC, id, round DESC LIMIT ?5
+
+-- subagent_stop --
+UPDATE subagent SET stop = ? WHERE id = ? AND stop = '' AND state IN ('wanted', 'running')
+
 -- subagent_list: the latest first --
 SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
 WHERE parent = ? ORDER BY at DESC, id, round DESC LIMIT ?

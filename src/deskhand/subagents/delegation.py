@@ -71,7 +71,6 @@ def make_request(
         label=join_labels((LOCAL, context.label)),
         audience=context.audience,
         call_id=context.call_id,
-        n=context.n,
         kind=kind,
         waits=wish.waits,
         address=context.address,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..types.labels import LOCAL
-from ..types.messages import Message, Text
+from ..types.messages import Text
 from ..types.subagents import SubagentTask
 from .kinds import kind_of
-
-STEP_CHARS = 100
-MAX_STEPS = 5
 
 
 def render_task(task: SubagentTask, needed: Sequence[SubagentTask]) -> tuple[Text, ...]:
@@ -48,18 +45,6 @@ _STATE_WORDS = {
     "error": "failed",
     "stopped": "was stopped",
 }
-
-
-def render_steps(message: Message) -> Iterator[str]:
-    """A line for each call that the sub-agent makes."""
-    calls = message.calls
-    for call in calls[:MAX_STEPS]:
-        arguments = " ".join(bytes(call.arguments).decode(errors="replace").split())
-        if len(arguments) > STEP_CHARS:
-            arguments = f"{arguments[:STEP_CHARS]}\N{HORIZONTAL ELLIPSIS}"
-        yield f"{call.name} {arguments}"
-    if len(calls) > MAX_STEPS:
-        yield f"and {len(calls) - MAX_STEPS} more"
 
 
 def render_task_line(task: SubagentTask) -> str:

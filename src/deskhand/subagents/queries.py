@@ -68,11 +68,6 @@ def mark_told(task: SubagentTask) -> Change:
     return Change("subagent_told", (task.id, task.round))
 
 
-def stop_subagent(id_: str, why: str) -> Change:
-    """Stop what this sub-agent works on; the parent is told so."""
-    return Change("subagent_stop", (why, id_))
-
-
 def forget_tasks(before: float) -> Change:
     """Forget the tasks from before this time (seconds since the epoch) whose end was told."""
     return Change("subagent_forget", (before,))

@@ -19,9 +19,6 @@ WHERE id = ? AND round = ? AND state IN ('wanted', 'running')
 -- subagent_told --
 UPDATE subagent SET told = 1 WHERE id = ? AND round = ?
 
--- subagent_stop --
-UPDATE subagent SET stop = ? WHERE id = ? AND stop = '' AND state IN ('wanted', 'running')
-
 -- subagent_unended: stopped, and not yet at its end --
 SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
 WHERE told = 1 AND state IN ('wanted', 'running') ORDER BY at, id, round

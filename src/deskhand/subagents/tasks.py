@@ -17,7 +17,12 @@ from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
 from ..policy.approval import parse_choice
 from ..policy.information_flow import withhold_private_parts
-from ..store.queries import asking_sessions, find_subagent
+from ..store.queries import (
+    asking_sessions,
+    find_subagent,
+    last_event_number_now,
+    stop_subagent,
+)
 from ..store.retry import retry_until_written
 from ..tools.base import Context
 from ..types.commit import Change
@@ -46,11 +51,18 @@ from ..types.identity import (
 )
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Message, Text
-from ..types.subagents import CHANNEL, SubagentTask, TaskState, subagent_session, task_name
+from ..types.subagents import (
+    CHANNEL,
+    SubagentTask,
+    TaskState,
+    describe_steps,
+    subagent_session,
+    task_name,
+)
 from ..types.turn import STOP_TURN_ONLY
 from . import queries
 from .delegation import Wish, make_request, new_id
-from .messages import render_result, render_steps, render_task
+from .messages import render_result, render_task
 from .queries import TaskName
 
 log = logging.getLogger(__name__)
@@ -126,10 +138,8 @@ class Subagents:
             case MessageReceived() | TurnEnded() if session in self._working:
                 self._changed.add(session)
                 self._poke.set()
-            case ModelReplied(message=message) if session in self._working:
-                self._show(self._working[session], render_steps(message))
-            case ApprovalAsked(question=question) if session in self._working:
-                self._show(self._working[session], (f"waits for a yes: {question}",))
+            case ModelReplied() | ApprovalAsked() if session in self._working:
+                self._show(self._working[session], describe_steps(recorded.event))
             case _:
                 pass
 
@@ -138,9 +148,10 @@ class Subagents:
         request = task.request
         if not request.waits:
             return
+        n = last_event_number_now(self._store, task.parent)
         for line in lines:
             text = self._host.redact(f"{task.title} \N{MIDDLE DOT} {line}\n")
-            shown = Progress("tool_output", request.n, text=text, call_id=request.call_id)
+            shown = Progress("tool_output", n, text=text, call_id=request.call_id)
             self._publisher.publish(task.parent, shown)
 
     def _listen(self, *, wanted: bool) -> None:
@@ -195,7 +206,7 @@ class Subagents:
     async def _stop(self, task: SubagentTask, why: str) -> SubagentTask:
         if not task.is_live or task.stop:
             return task
-        await self._write(queries.stop_subagent(task.id, why))
+        await self._write(stop_subagent(task.id, why))
         return replace(task, stop=why)
 
     async def _carry_on(self, task: SubagentTask) -> None:
@@ -352,7 +363,6 @@ class Subagents:
             label=join_labels((LOCAL, context.label)),
             audience=context.audience,
             call_id=context.call_id,
-            n=context.n,
             waits=False,
             address=context.address,
             depends_on=(),

@@ -9,7 +9,7 @@ import msgspec
 
 from ..config.config import Settings
 from ..store.base import Store
-from ..store.queries import subagents_of
+from ..store.queries import stop_subagent, subagents_of
 from ..tools.base import Context, Delegated, Done, Outcome, Spec, Tool, call_label, make_result
 from ..tools.define import decode_arguments, make_schema
 from ..types.commit import Change
@@ -17,7 +17,6 @@ from ..types.errors import ToolError
 from ..types.labels import join_labels
 from ..types.messages import Text
 from ..types.subagents import SubagentTask
-from . import queries
 from .delegation import Wish
 from .kinds import KINDS, SPAWN_AGENT, SUBAGENTS
 from .messages import render_result, render_task_line
@@ -134,7 +133,7 @@ class ManageSubagents:
             return _begun(name, row, context)
         if not last.is_live:
             return make_result(f"It {render_task_line(last)}", call_label(context))
-        row = queries.stop_subagent(given.id, "cancelled by whoever gave the task")
+        row = stop_subagent(given.id, "cancelled by whoever gave the task")
         said = f"[sub-agent {given.id} is being stopped]"
         return Done((Text(said, call_label(context)),), changes=(row,))
 

@@ -177,8 +177,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     what lasts is stored with it. `audience` are those who read the conversation, as the readers of
     labels name them: what is for others never reaches it. `approved`: a person saw exactly this
     call and allowed it. `person` is the one who is alone with the agent, EVERYBODY where it is a
-    group or several have taken part. `options` say how the conversation is held. What the call
-    shows while it runs, it shows as `call_id` behind event `n`.
+    group or several have taken part. `options` say how the conversation is held. `call_id` is the
+    call.
     """
 
     session: str
@@ -195,7 +195,6 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     person: str = EVERYBODY
     options: SessionOptions = SessionOptions()
     call_id: str = ""
-    n: int = 0
 
     def emit(self, text: str) -> None:
         """Show output while the tool runs. It may be dropped, and never blocks. Outside of a

@@ -8,8 +8,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
+from .events import AnyEvent, ApprovalAsked, ModelReplied
 from .identity import Address, Principal
 from .labels import LOCAL, Label
+from .messages import ToolCall
 from .options import SessionOptions
 
 CHANNEL = "subagent"
@@ -17,25 +19,26 @@ CHANNEL = "subagent"
 log."""
 SESSION_MARK = f"/{CHANNEL}:"
 """Stands in the names of their sessions alone."""
+STEP_CHARS = 100
+MAX_STEPS = 5
 TaskState = Literal["wanted", "running", "done", "error", "stopped"]
 """`wanted`: the call is in the log, and the task is about to be given."""
 
 
 class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a task was asked for. `principal` is who acts, `label` that of all that was read before,
-    `audience` who reads the parent's conversation. `call_id` and `n` are the call, and the event
-    behind which its output is shown. `kind` is one of `subagents.kinds`, '' for none. `root` is the
-    conversation of people that it all began in, `job` the job that it all is for ('' for none), and
-    `people` where people are; `address` is where the parent answers. `waits`: its call rests until
-    then. `path` are the titles from there to this one, `agents` the names of the agents.
-    `depends_on` are ids of sub-agents whose work is needed first."""
+    `audience` who reads the parent's conversation, `call_id` the call. `kind` is one of
+    `subagents.kinds`, '' for none. `root` is the conversation of people that it all began in, `job`
+    the job that it all is for ('' for none), and `people` where people are; `address` is where the
+    parent answers. `waits`: its call rests until then. `path` are the titles from there to this
+    one, `agents` the names of the agents. `depends_on` are ids of sub-agents whose work is needed
+    first."""
 
     principal: Principal
     task: str
     label: Label
     audience: tuple[str, ...] = ()
     call_id: str = ""
-    n: int = 0
     kind: str = ""
     root: str
     people: Address
@@ -111,3 +114,24 @@ def parse_task_row(row: Sequence[Any]) -> SubagentTask:
     plain += (_decode_request(request), said)
     found = SubagentTask(*plain)
     return replace(found, told=bool(found.told), label=_decode_label(label) if label else LOCAL)
+
+
+def describe_steps(event: AnyEvent) -> list[str]:
+    """What a sub-agent does from this event on, a line for each; nothing for most events."""
+    match event:
+        case ModelReplied(message=message):
+            calls = message.calls
+            lines = [_describe_call(call) for call in calls[:MAX_STEPS]]
+            rest = len(calls) - MAX_STEPS
+            return [*lines, f"and {rest} more"] if rest > 0 else lines
+        case ApprovalAsked(question=question):
+            return [f"waits for a yes: {question}"]
+        case _:
+            return []
+
+
+def _describe_call(call: ToolCall) -> str:
+    arguments = " ".join(bytes(call.arguments).decode(errors="replace").split())
+    if len(arguments) > STEP_CHARS:
+        arguments = f"{arguments[:STEP_CHARS]}\N{HORIZONTAL ELLIPSIS}"
+    return f"{call.name} {arguments}"

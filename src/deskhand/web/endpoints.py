@@ -24,6 +24,7 @@ from . import (
     session,
     setup,
     sign_in_pages,
+    subagents,
     tasks,
     watch,
 )
@@ -42,6 +43,7 @@ MODULES = (
     tasks,
     lookup,
     processes,
+    subagents,
     changes,
     watch,
     files,

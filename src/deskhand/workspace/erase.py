@@ -1,4 +1,4 @@
-"""Erases a session, and the memories that were made of it alone."""
+"""Erases a session with those of its sub-agents, and the memories that were made of them alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import msgspec
 
 from ..memory.facts import existing_facts, facts_of_session, forget_session
 from ..store.base import Store
+from ..store.queries import subagents_of
 from ..types.identity import Principal, responsible_person
+
+MAX_SUBAGENTS = 100_000
 
 
 class Gone(msgspec.Struct, frozen=True):
@@ -16,6 +19,11 @@ class Gone(msgspec.Struct, frozen=True):
     events: int
     memories: int = 0
     kept: int = 0
+
+    def __add__(self, other: Gone) -> Gone:
+        return Gone(
+            self.events + other.events, self.memories + other.memories, self.kept + other.kept
+        )
 
     @property
     def summary(self) -> str:
@@ -33,9 +41,13 @@ class Gone(msgspec.Struct, frozen=True):
 async def erase_session(
     store: Store, principal: Principal, session: str, at: float, *, memories: bool = True
 ) -> Gone:
-    """Erase a session, as `Store.erase` does. With `memories` also what was remembered of it alone,
-    in the same transaction: an owner erases the memories of everybody, anybody else only their own.
-    Raises Refused."""
+    """Erase a session, as `Store.erase` does, and before it those of its sub-agents. With
+    `memories` also what was remembered of it alone, in the same transaction: an owner erases the
+    memories of everybody, anybody else only their own. Raises Refused."""
+    below = Gone(0)
+    for own in dict.fromkeys(task.session for task in subagents_of(store, session, MAX_SUBAGENTS)):
+        if await store.may_see(principal, own):
+            below += await erase_session(store, principal, own, at, memories=memories)
     known = await facts_of_session(store, session)
     theirs = (
         forget_session(session, "" if "owner" in principal.roles else responsible_person(principal))
@@ -44,7 +56,7 @@ async def erase_session(
     )
     events = await store.erase(principal, session, at, theirs)
     left = await existing_facts(store, known)
-    return Gone(events, len(known) - len(left), len(left))
+    return below + Gone(events, len(known) - len(left), len(left))
 
 
 def _format_count(number: int) -> str:

@@ -83,7 +83,11 @@ class TurnAnswer:
     def has_unknown_calls(self, event: e.AnyEvent) -> bool:
         """Whether this hands over calls of a reply that was given before the message: `learn` it
         then."""
-        return isinstance(event, e.CallsHandedOver) and not event.ids.keys() <= self._calls.keys()
+        match event:
+            case e.CallsHandedOver(ids=ids, to="client"):
+                return not ids.keys() <= self._calls.keys()
+            case _:
+                return False
 
     def add_calls(self, reply: e.ModelReplied) -> None:
         """The calls of a reply that was given before the message, which is no part of the
@@ -109,7 +113,7 @@ class TurnAnswer:
                 retry_at - recorded.at > MAX_RETRY_WAIT_S
             ):
                 return self._failure_problem(detail)
-            case e.CallsHandedOver(ids=ids):
+            case e.CallsHandedOver(ids=ids, to="client"):
                 return End(
                     "tool_calls",
                     tuple(self._call_item(self._calls[id_], name) for id_, name in ids.items()),

@@ -127,6 +127,8 @@ const ASK_CLOSING_EVENTS = new Set([
   "erased",
 ]);
 
+const SUBAGENT = /^[^/]*\/subagent:/;
+
 function applyRecorded(recorded) {
   const { session: key, event } = recorded;
   const doing = ACTIVITY_BY_EVENT[event.type];
@@ -136,6 +138,7 @@ function applyRecorded(recorded) {
     scheduleLoadAsks();
   if (doing !== undefined && activity.value[key] !== doing)
     activity.value = { ...activity.value, [key]: doing };
+  if (SUBAGENT.test(key)) return; // they stand with the conversation that they work for
   const unlisted = !row && (!touchedAt.has(key) || LISTING_EVENTS.has(event.type));
   if (event.type === "erased" || unlisted) {
     refreshRow(sessionName(key), key);

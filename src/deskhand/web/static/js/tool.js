@@ -6,9 +6,11 @@ import { Icon } from "./icons.js";
 import { html, useEffect, useState } from "./lib.js";
 import { lineOf, ProgramDetails, REHEARSE, RUN } from "./programs.js";
 import { developer } from "./state.js";
+import { beginsSubagents, Subagents } from "./subagents.js";
 import { copyText } from "./text.js";
 
 const ICONS = {
+  spawn_agent: "spark",
   shell: "shell",
   read_file: "file",
   write_file: "edit",
@@ -24,6 +26,7 @@ const ICONS = {
   run_program: "edit",
 };
 const WORDS = {
+  spawn_agent: "Sub-agent",
   read_file: "Read",
   write_file: "Write",
   edit_file: "Edit",
@@ -88,6 +91,7 @@ export function Tool({ item, output = "", early = null }) {
         <span class="sr">${STATES[status]}</span>
         <${Icon} name=${shown ? "down" : "right"} />
       </button>
+      ${beginsSubagents(item.name) && html`<${Subagents} item=${item} running=${running} />`}
       ${!shown && lines && html`<pre class="tool-live" aria-hidden="true">${lines}</pre>`}
       ${
         shown &&

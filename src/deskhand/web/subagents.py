@@ -1,0 +1,116 @@
+"""Sub-agents of conversations: to look at, and to stop."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..store.queries import last_event_number, stop_subagent, visible_subagents
+from ..types.subagents import SubagentTask, TaskState, describe_steps
+from .errors import not_found
+from .names import format_session_name, parse_session_name
+from .routing import Call, Endpoint
+
+MAX_TASKS = 500
+LOOKED_AT = 8
+"""So many of the latest events are looked at for what it does."""
+
+
+class SubagentQuery(msgspec.Struct, frozen=True):
+    """`session`: of the conversation of this name alone. `all`: also those that have ended."""
+
+    session: str = ""
+    all: bool = False
+
+
+class SubagentView(msgspec.Struct, frozen=True):
+    """A task of a sub-agent. `name` and `session` are its conversation, `parent` the one that gave
+    the task in the call `call_id`. `stop` says who stopped it, `doing` what it does. Times are
+    seconds since the epoch."""
+
+    id: str
+    name: str
+    session: str
+    parent: str
+    call_id: str
+    title: str
+    state: TaskState
+    stop: str
+    doing: str
+    at: float
+    ended_at: float | None
+
+
+async def list_subagents(call: Call) -> list[SubagentView]:
+    wanted: SubagentQuery = call.query
+    session = ""
+    if wanted.session:
+        agent = call.web.admin.agents[0]
+        session = parse_session_name(wanted.session, call.principal, agent)
+    found = await visible_subagents(
+        call.web.store, call.principal, session, ended=wanted.all, limit=MAX_TASKS
+    )
+    return [await _make_view(call, task) for task in found]
+
+
+async def stop(call: Call) -> SubagentView:
+    id_ = call.path("id")
+    live = await visible_subagents(call.web.store, call.principal, "", ended=False, limit=MAX_TASKS)
+    found = next((task for task in live if task.id == id_), None)
+    if found is None:
+        raise not_found("such sub-agent at work")
+    await call.web.store.change((stop_subagent(id_, f"stopped by {call.principal.id}"),))
+    return await _make_view(call, found)
+
+
+async def _find_step(call: Call, task: SubagentTask) -> str:
+    """What it does now, or asks."""
+    store = call.web.store
+    if not task.is_live:
+        return ""
+    last = await last_event_number(store, task.session)
+    latest = await store.events(task.session, max(0, last - LOOKED_AT))
+    for recorded in reversed(latest):
+        if steps := describe_steps(recorded.event):
+            return steps[0]
+    return ""
+
+
+async def _make_view(call: Call, task: SubagentTask) -> SubagentView:
+    redact = call.web.redact
+    return SubagentView(
+        task.id,
+        format_session_name(task.session, call.principal, call.web.admin.agents[0]),
+        task.session,
+        task.parent,
+        task.request.call_id,
+        redact(task.title),
+        task.state,
+        redact(task.stop),
+        redact(await _find_step(call, task)),
+        task.at,
+        task.ended_at,
+    )
+
+
+_T = "conversations"
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/api/subagents",
+        "read",
+        list_subagents,
+        "List tasks of sub-agents",
+        query=SubagentQuery,
+        returns=list[SubagentView],
+        tag=_T,
+    ),
+    Endpoint(
+        "DELETE",
+        "/api/subagents/{id}",
+        "chat",
+        stop,
+        "Stop a sub-agent",
+        returns=SubagentView,
+        tag=_T,
+    ),
+)
