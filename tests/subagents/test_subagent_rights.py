@@ -9,15 +9,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from deskhand.agent.fold import fold
+from deskhand.agent.state import State
 from deskhand.runtime.app import App
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.site import LocalSite
-from deskhand.testing.temporary_home import OWNER, results, wait_for
+from deskhand.testing.temporary_home import OWNER, heard, results, wait_for
 from deskhand.types.events import ApprovalAsked
-from deskhand.types.identity import Address, Answer, Inbound
-from deskhand.types.messages import Text
+from deskhand.types.identity import Address, Answer, Inbound, Said
+from deskhand.types.messages import Message, Text
 
-from .working import PARENT, calls, desk_of, tasks_of, turn_ends
+from .working import PARENT, calls, desk_of, is_asked_by_subagent, tasks_of, turn_ends
 
 ASKS: dict[str, Any] = {"policy": [{"verdict": "ask", "tool": "write_file"}]}
 WRITE = calls(("write_file", {"path": "a.txt", "content": "x"}))
@@ -178,3 +180,47 @@ async def test_what_it_read_marks_its_answer(tmp_path: Path) -> None:
         await desk.say(app, calls(("send_message", wish)))
         (asked,) = await wait_for(partial(_asked, app, PARENT))
         assert "send_message" in asked.question and not channel.sent
+
+
+async def test_what_is_private_stays_out_of_a_group(tmp_path: Path) -> None:
+    """What the prompt has for one person alone is not shown to a sub-agent of a group."""
+    desk = desk_of(tmp_path)
+    async with desk.running() as app:
+        private = desk.settings.home.workspace("default") / "USER.md"
+        private.write_text("The PIN is 4711.")
+        for group in (False, True):
+            desk.model.requests.clear()
+            address = Address("terminal", chat=f"g{group}", group=group)
+            body = Said(Message("user", (Text(calls(("spawn_agent", {"task": "x"}))),)))
+            said = Inbound(f"m{group}", address, "owner", app.parts.clock.now(), body)
+            session = (await app.door.submit(said)).session
+            await wait_for(partial(turn_ends, app, 1, session))
+            asked = [request for request in desk.model.requests if is_asked_by_subagent(request)]
+            assert len(asked) == 1
+            assert any("4711" in block for block in asked[0].system) is not group
+
+
+async def test_a_further_task_is_held_as_the_conversation_is_now(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    file = desk.settings.home.workspace("default") / "a.txt"
+    async with desk.running() as app:
+        await desk.call(app, "spawn_agent", task="look", agent="code")
+        (task,) = tasks_of(app)
+        await desk.say(app, "/plan on")
+        await wait_for(partial(_is_planning, app, PARENT))
+        await desk.call(app, "subagents", action="send", id=task.id, task=WRITE)
+        (told,) = await wait_for(partial(heard, app, PARENT))
+        assert (not file.exists() and "there is no tool" in told) or "not permitted" in told
+        await desk.say(app, "/plan off")
+        await desk.call(app, "subagents", action="send", id=task.id, task=WRITE)
+        await wait_for(partial(_heard_often, app, 2))
+        assert file.exists()
+
+
+async def _is_planning(app: App, session: str) -> bool:
+    state = fold(State(session), await app.store.history(session))
+    return bool(state.options.plan_mode)
+
+
+async def _heard_often(app: App, number: int) -> bool:
+    return len(await heard(app, PARENT)) >= number

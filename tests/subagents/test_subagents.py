@@ -7,12 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
+from msgspec.structs import replace
 
+from deskhand.models.base import Request
 from deskhand.runtime.app import App
-from deskhand.testing.temporary_home import heard, results, wait_for
-from deskhand.types.events import CallClosed, CallsHandedOver, TurnEnded
+from deskhand.testing.temporary_home import OWNER, heard, results, wait_for
+from deskhand.tools.base import Context, Delegated, Outcome, Spec
+from deskhand.types.events import CallClosed, CallsHandedOver, Erased, TurnEnded
+from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.messages import Message, Text, ToolCall
 from deskhand.types.subagents import SubagentTask
 from deskhand.types.turn import GOES_ON
+from deskhand.workspace.erase import erase_session
 
 from .working import PARENT, HoldingModel, answering, calls, desk_of, tasks_of, turn_ends
 
@@ -71,7 +78,9 @@ async def test_who_writes_meanwhile_is_answered_at_once(tmp_path: Path) -> None:
         assert await wait_for(partial(turn_ends, app, 1)) == ["done"]
         hold.set()
         (told,) = await wait_for(partial(heard, app, PARENT))
-        assert told == "Answer to 'take your time'"
+        (task,) = tasks_of(app)
+        title = "default: take your time"
+        assert told == f"[sub-agent {task.id} “{title}” is done]\nAnswer to 'take your time'"
 
 
 async def _closed(app: App) -> list[str]:
@@ -149,6 +158,7 @@ async def test_what_is_refused(tmp_path: Path) -> None:
     )
     round_about = calls(("spawn_agent", {"task": "back", "agent": "default"}))
     deep = calls(("spawn_agent", {"task": calls(("spawn_agent", {"task": "x"}))}))
+    beside = calls(("spawn_agent", {"task": "x", "wait": False}))
     async with desk.running() as app:
         for arguments, why in (
             ({"task": " "}, "the task is empty"),
@@ -156,7 +166,103 @@ async def test_what_is_refused(tmp_path: Path) -> None:
             ({"task": "x", "agent": "free"}, "works outside the sandbox"),
             ({"task": round_about, "agent": "other"}, "round in circles: default -> other"),
             ({"task": deep}, "there is no tool 'spawn_agent'"),
+            ({"task": beside}, "a sub-agent waits for those that it begins"),
         ):
             assert why in await desk.call(app, "spawn_agent", **arguments), arguments
         said = await desk.call(app, "subagents", action="status", id="0000")
         assert said == "there is no sub-agent '0000' of this conversation"
+
+
+class Lost:
+    """A call for which nothing ever comes back."""
+
+    spec = Spec("lose", "Lose it.", {"type": "object", "properties": {}}, replay="commit")
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        return Delegated(context.call_id, wait_s=0.3)
+
+
+async def test_nobody_waits_for_ever(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    async with desk.running(tools={"lose": Lost()}) as app:
+        await desk.say(app, calls(("lose", {}), ("lose", {})))
+        assert await wait_for(partial(turn_ends, app, 1)) == ["done"]
+        assert await _closed(app) == [GOES_ON, GOES_ON]
+
+
+async def test_call_ids_that_are_used_again(tmp_path: Path) -> None:
+    """A message that interrupts ends what its own call has begun, and not what an earlier call of
+    that name has."""
+    desk = desk_of(tmp_path)
+    hold = anyio.Event()
+    desk.model = HoldingModel(same_ids, hold)
+    async with desk.running() as app:
+        await desk.say(app, calls(("spawn_agent", {"task": "first"})))
+        await wait_for(partial(_works, app))
+        await desk.say(app, "go on")
+        await wait_for(partial(turn_ends, app, 1))
+        await desk.say(app, calls(("spawn_agent", {"task": "second"})))
+        await wait_for(partial(_work, app, 2))
+        await desk.say(app, "instead", when="interrupt")
+        await wait_for(partial(_work, app, 1))
+        hold.set()
+        (told,) = await wait_for(partial(heard, app, PARENT))
+        assert "Answer to 'first'" in told
+        assert {task.title: task.state for task in tasks_of(app)} == {
+            "default: first": "done",
+            "default: second": "stopped",
+        }
+
+
+def same_ids(request: Request) -> Message:
+    said = answering(request)
+    same = (replace(part, id="c") if isinstance(part, ToolCall) else part for part in said.parts)
+    return Message("assistant", tuple(same))
+
+
+async def _work(app: App, number: int) -> bool:
+    return len(await _works(app)) == number
+
+
+async def test_what_a_sub_agent_begins_ends_with_it(tmp_path: Path) -> None:
+    """Somebody writes to a sub-agent that waits for another one: it answers, and is done."""
+    desk = desk_of(tmp_path)
+    desk.model = HoldingModel(answering, anyio.Event(), task="deep down")
+    inner = calls(("spawn_agent", {"task": "deep down"}))
+    async with desk.running() as app:
+        await desk.say(app, calls(("spawn_agent", {"task": inner})))
+        (outer,) = await wait_for(partial(_works, app))
+        await wait_for(partial(_works_for, app, outer.session))
+        await app.door.submit(
+            Inbound(
+                "p1",
+                Address("terminal", chat="x"),
+                "owner",
+                1.0,
+                Said(Message("user", (Text("never mind"),))),
+                session=outer.session,
+            )
+        )
+        await wait_for(partial(_has_results, app, 1))
+        await wait_for(partial(_all_ended, app, (PARENT, outer.session)))
+        assert tasks_of(app, outer.session)[0].state == "stopped"
+
+
+async def test_erasing_ends_and_erases_it_all(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    desk.model = HoldingModel(answering, anyio.Event())
+    async with desk.running() as app:
+        await desk.say(app, calls(("spawn_agent", {"task": "x"})))
+        (task,) = await wait_for(partial(_works, app))
+        await erase_session(app.store, OWNER, PARENT, 5.0)
+        assert tasks_of(app) == []
+        await wait_for(partial(_is_erased, app, task.session))
+    async with desk.running() as app:
+        assert not await app.store.open_sessions()
+        agent = app.features.agent_in_session(task.session, app.current.agent_of(task.session))
+        assert agent.tools == {}
+
+
+async def _is_erased(app: App, session: str) -> bool:
+    events = [each.event for each in await app.store.events(session)]
+    return all(isinstance(each, Erased) for each in events)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ..types.client import ClientRequest
 from ..types.events import AnyEvent, CallClosed, CallsHandedOver
-from ..types.turn import OpenCall, is_handed_to
+from ..types.turn import GOES_ON, OpenCall, is_handed_to
 
 HANDOVER_TIMEOUT_S = 3600.0
 """So long a turn waits for the results of a program's tools."""
@@ -28,7 +28,21 @@ def next_call(calls: Sequence[OpenCall], client: ClientRequest | None) -> OpenCa
     """The call that is next: those of the program's tools come behind ours, and then those on which
     sub-agents work."""
     ours, theirs = split_calls(calls, client)
-    return (ours or theirs or calls)[0]
+    return (ours or theirs or sorted(calls, key=_handed_until))[0]
+
+
+def _handed_until(call: OpenCall) -> float:
+    return call.handed.until if call.handed is not None else 0.0
+
+
+def stop_waiting(calls: Sequence[OpenCall], now: float) -> list[AnyEvent]:
+    """The events with which the calls end on which sub-agents have worked for too long to be waited
+    for."""
+    return [
+        CallClosed(call.call.id, "ok", GOES_ON)
+        for call in calls
+        if is_handed_to(call, "subagent") and _handed_until(call) <= now
+    ]
 
 
 def hand_over_calls(

@@ -14,10 +14,9 @@ from ..tools.aliases import TOOL_ALIASES, find_tool
 from ..tools.base import Tool, Tools, get_effect_function
 from ..tools.execute_tool import ReadyCall
 from ..types.events import BoundCall, CallClosed
-from ..types.labels import LOCAL
-from ..types.messages import ResultPart, Text, ToolResult
+from ..types.messages import ResultPart, ToolResult
 from ..types.subagents import SESSION_MARK
-from ..types.turn import GOES_ON, OpenCall, make_failed_result
+from ..types.turn import OpenCall, make_failed_result
 from .session import Session
 
 NAME_CHARS = 64
@@ -35,8 +34,6 @@ async def judge_call(session: Session, call: OpenCall) -> Verdict:
     if call.answer is not None:  # a person answered the question that this call asked
         parts = tuple(part for part in call.answer.parts if isinstance(part, ResultPart))
         return ToolResult(call.call.id, parts)
-    if call.handed is not None:  # so long nobody waits
-        return ToolResult(call.call.id, (Text(GOES_ON, LOCAL),))
     if call.ask is not None:
         return make_failed_result(call, *approval.explain_unanswered(call.ask))
     tools = session.agent.tools

@@ -29,7 +29,7 @@ from ..types.messages import Text, ToolResult, clean_text
 from ..types.steps import RunTools
 from ..types.turn import OpenCall, make_failed_result
 from .ask_people import record_ask, send_asks
-from .client_calls import hand_over_calls, split_calls
+from .client_calls import hand_over_calls, split_calls, stop_waiting
 from .judge_call import judge_call
 from .session import Session
 from .tool_context import make_tool_context
@@ -55,6 +55,9 @@ async def run_tools(session: Session, step: RunTools) -> None:
         await session.journal.commit()
     turn = session.turn
     ours, theirs = split_calls(step.calls, turn.request)
+    if not ours and not theirs:
+        session.journal.record(*stop_waiting(step.calls, session.rest.now()))
+        return
     if turn.request is not None and theirs and not ours:
         now = session.runtime.clock.now()
         events = hand_over_calls(theirs, turn.request, now, session.runtime.ids.new)

@@ -259,6 +259,8 @@ class ChatCommands:
         neither, [] for what needs the log. An unknown name or a missing role is answered, never
         ignored."""
         body = row.inbound.body
+        if isinstance(body, Configure) and row.principal.kind == "system":
+            return [OptionsSet(row.inbox_id, row.principal, body.options)]
         if isinstance(body, Configure):
             return self._set_options(state, row, body.options)
         if not isinstance(body, Command):

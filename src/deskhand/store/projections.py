@@ -108,7 +108,8 @@ def _apply_options(db: StatementRunner, sql: Mapping[str, str], recorded: Record
     session = recorded.session
     match recorded.event:
         case OptionsSet(principal=principal, options=options):
-            _begin_session(db, sql, recorded, principal, "")
+            person = principal.on_behalf_of
+            _begin_session(db, sql, recorded, Principal(person) if person else principal, "")
             if options.title is not None:
                 db.execute(sql["session_title"], (options.title, session))
             if options.mode is not None:

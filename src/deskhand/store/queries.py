@@ -239,6 +239,11 @@ def stop_subagent(id_: str, why: str) -> Change:
     return Change("subagent_stop", (why, id_))
 
 
+def stop_all_below(session: str, why: str, at: float) -> Change:
+    """Stop all that sub-agents do for this session, at any depth, and tell nobody of it."""
+    return Change("subagent_stop_all", (why, session, at))
+
+
 def subagents_of(store: Store, session: str, limit: int) -> list[SubagentTask]:
     """The tasks that this session has given to sub-agents, the latest first."""
     rows = store.query_sync("subagent_list", (session, limit))

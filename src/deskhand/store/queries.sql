@@ -438,13 +438,23 @@ SELECT id, session, agent, kind, command, name, state, at, timeout_s, started_at
   json_extract(context, '$.label'), label
 FROM process WHERE session = ? ORDER BY at DESC, id LIMIT ?
 
--- subagent_stop_all: whoever stops a conversation wants to hear no more of what it has begun until then --
-UPDATE subagent SET stop = ?1, told = 1 WHERE parent = ?2 AND at <= ?3 AND state IN ('wanted', 'running')
+-- subagent_stop_all: whoever stops a conversation wants to hear no more of what was begun below it until then --
+WITH RECURSIVE below(session) AS (
+  SELECT CAST(?2 AS TEXT) UNION SELECT subagent.session FROM subagent JOIN below ON subagent.parent = below.session)
+UPDATE subagent SET stop = CASE WHEN state IN ('wanted', 'running') THEN ?1 ELSE stop END, told = 1
+WHERE parent IN (SELECT session FROM below) AND at <= ?3 AND (told = 0 OR state IN ('wanted', 'running'))
 
 -- subagent_asking: of the sessions that ask a person, this one and those that work for it --
 SELECT ask.session FROM ask JOIN event ON event.session = ask.session AND event.n = ask.n
 WHERE event.kind <> 'calls_handed_over' AND (ask.session = ?1 OR ask.session IN (
   SELECT session FROM subagent WHERE told = 0 AND state = 'running' AND json_extract(request, '$.root') = ?1))
+
+-- subagent_stop_all on postgresql --
+WITH RECURSIVE below(session) AS (
+  SELECT CAST($2 AS TEXT) COLLATE "C"
+  UNION SELECT subagent.session FROM subagent JOIN below ON subagent.parent = below.session)
+UPDATE subagent SET stop = CASE WHEN state IN ('wanted', 'running') THEN $1 ELSE stop END, told = 1
+WHERE parent IN (SELECT session FROM below) AND at <= $3 AND (told = 0 OR state IN ('wanted', 'running'))
 
 -- subagent_of: its latest task --
 SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent

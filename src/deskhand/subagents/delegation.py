@@ -5,12 +5,13 @@ from __future__ import annotations
 from hashlib import sha256
 
 import msgspec
+from msgspec.structs import replace
 
 from ..config.config import Settings
 from ..policy.roles import may_talk
 from ..tools.base import Context
 from ..types.errors import ToolError
-from ..types.identity import Principal
+from ..types.identity import EVERYBODY, Principal
 from ..types.labels import LOCAL, join_labels
 from ..types.messages import clean_text
 from ..types.options import SessionOptions
@@ -36,7 +37,7 @@ class Wish(msgspec.Struct, frozen=True):
 def new_id(context: Context) -> str:
     """The id of the sub-agent that this call begins: the same for the same call, also after a
     crash."""
-    return sha256(context.key.encode()).hexdigest()[:8]
+    return sha256(context.key.encode()).hexdigest()[:12]
 
 
 def make_request(
@@ -44,14 +45,6 @@ def make_request(
 ) -> tuple[str, TaskRequest]:
     """The name of the agent that works on it, and what is stored. `parent` is the task on which the
     conversation of this call works, where that is a sub-agent's. Raises ToolError."""
-    text = clean_text(wish.task).strip()
-    if not text:
-        raise ToolError("the task is empty: say what is to be done")
-    if len(text) > MAX_TASK_CHARS:
-        raise ToolError(
-            f"the task has {len(text):,} characters, and at most {MAX_TASK_CHARS:,} fit: name a "
-            "file instead"
-        )
     if len(wish.depends_on) > MAX_DEPENDENCIES:
         raise ToolError(f"a task may depend on at most {MAX_DEPENDENCIES} others")
 
@@ -60,6 +53,10 @@ def make_request(
     if agent != context.agent and agent in agents:
         chain = " -> ".join((*agents, agent))
         raise ToolError(f"this would go round in circles: {chain}. Do it yourself")
+    if parent is not None and not wish.waits:
+        raise ToolError(
+            "a sub-agent waits for those that it begins, as nobody hears of them once it has ended"
+        )
     path = parent.request.path if parent is not None else ()
     depth = settings.config.subagents.depth
     if len(path) >= depth:
@@ -67,12 +64,13 @@ def make_request(
 
     return agent, TaskRequest(
         principal=context.principal,
-        task=text,
+        task=clean_task(wish.task),
         label=join_labels((LOCAL, context.label)),
         audience=context.audience,
         call_id=context.call_id,
         kind=kind,
         waits=wish.waits,
+        shared=context.person == EVERYBODY,
         address=context.address,
         root=parent.request.root if parent is not None else context.session,
         job=parent.request.job if parent is not None else _job_of(context.principal),
@@ -84,12 +82,47 @@ def make_request(
     )
 
 
+def make_follow_up(
+    text: str, context: Context, settings: Settings, last: TaskRequest
+) -> TaskRequest:
+    """What is stored of a further task for whoever worked on `last`. Raises ToolError."""
+    agent = last.agents[-1]
+    if agent != context.agent:
+        check_other_agent(agent, context.agent, context.principal, settings)
+    return replace(
+        last,
+        principal=context.principal,
+        task=clean_task(text),
+        label=join_labels((LOCAL, context.label)),
+        audience=context.audience,
+        call_id=context.call_id,
+        waits=False,
+        shared=last.shared or context.person == EVERYBODY,
+        address=context.address,
+        options=_inherit_options(context.options, models=agent == context.agent),
+        depends_on=(),
+    )
+
+
+def clean_task(text: str) -> str:
+    """Raises ToolError where there is nothing to do, or too much to say."""
+    text = clean_text(text).strip()
+    if not text:
+        raise ToolError("the task is empty: say what is to be done")
+    if len(text) > MAX_TASK_CHARS:
+        raise ToolError(
+            f"the task has {len(text):,} characters, and at most {MAX_TASK_CHARS:,} fit: name a "
+            "file instead"
+        )
+    return text
+
+
 def _choose_agent(name: str, context: Context, settings: Settings) -> tuple[str, str]:
     """The agent and the kind that this names. Raises ToolError."""
     if not name or name == context.agent:
         return context.agent, ""
     if name in settings.agents:
-        _check_other_agent(name, context.agent, context.principal, settings)
+        check_other_agent(name, context.agent, context.principal, settings)
         return name, ""
     if name in KINDS:
         return context.agent, name
@@ -97,7 +130,8 @@ def _choose_agent(name: str, context: Context, settings: Settings) -> tuple[str,
     raise ToolError(f"there is no agent {name!r}; there are: {others}")
 
 
-def _check_other_agent(name: str, own: str, principal: Principal, settings: Settings) -> None:
+def check_other_agent(name: str, own: str, principal: Principal, settings: Settings) -> None:
+    """Raises ToolError where the agent `own` may not give this one a task for this principal."""
     custom = {role: each.agents for role, each in settings.config.roles.items()}
     person = Principal(principal.on_behalf_of or principal.id, principal.roles)
     if not may_talk(person, name, custom):
@@ -121,13 +155,13 @@ def _make_title(wish: Wish, who: str) -> str:
 
 
 def _inherit_options(options: SessionOptions, *, models: bool) -> SessionOptions:
-    """What people have set for the conversation and holds for those that work for it; `models`:
-    also which model answers, and how."""
+    """What holds in the conversation, and so for those that work for it; `models`: also which model
+    answers, and how."""
     return SessionOptions(
-        model=options.model if models else None,
-        thinking=options.thinking if models else None,
-        approval=options.approval,
-        plan_mode=options.plan_mode,
-        trust=options.trust,
-        tracing=options.tracing,
+        model=(options.model or "") if models else None,
+        thinking=(options.thinking or "") if models else None,
+        approval=bool(options.approval),
+        plan_mode=bool(options.plan_mode),
+        trust=options.trust or (),
+        tracing=bool(options.tracing),
     )

@@ -14,6 +14,9 @@ SUBAGENTS = "subagents"
 WITHOUT = frozenset(
     {
         "ask_user",
+        "background_run",
+        "check_background",
+        "process",
         "send_message",
         "send_file",
         "enter_plan_mode",
@@ -25,7 +28,8 @@ WITHOUT = frozenset(
         "restart",
     }
 )
-"""What no sub-agent has: whoever gave the task speaks with people, and decides what lasts."""
+"""What no sub-agent has: whoever gave the task speaks with people, and decides what lasts. What ran
+in the background would end when nobody hears of it."""
 NESTING = frozenset({SPAWN_AGENT, SUBAGENTS})
 
 

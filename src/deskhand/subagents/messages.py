@@ -10,18 +10,21 @@ from ..types.subagents import SubagentTask
 from .kinds import kind_of
 
 
-def render_task(task: SubagentTask, needed: Sequence[SubagentTask]) -> tuple[Text, ...]:
-    """What the sub-agent is told: how it works, its task, and what came of those before it."""
-    if task.round > 1:
+def render_task(
+    task: SubagentTask, needed: Sequence[SubagentTask], *, heading: bool
+) -> tuple[Text, ...]:
+    """What the sub-agent is told: how it works (the `heading`), its task, and what came of those
+    before it."""
+    if not heading:
         return (Text(task.request.task, task.request.label),)
-    heading = (
+    first = (
         "[You are a sub-agent. Nobody reads along: your last message is handed back to whoever "
         "gave you this task, so it must say all that they need. If something is missing, say what, "
         "and end."
     )
     how = kind_of(task.request.kind).task
     parts = [
-        Text(f"{heading}{' ' * bool(how)}{how}]\n\n", LOCAL),
+        Text(f"{first}{' ' * bool(how)}{how}]\n\n", LOCAL),
         Text(task.request.task, task.request.label),
     ]
     for each in needed:
@@ -30,10 +33,10 @@ def render_task(task: SubagentTask, needed: Sequence[SubagentTask]) -> tuple[Tex
     return tuple(parts)
 
 
-def render_result(task: SubagentTask) -> str:
-    """What is handed back to whoever gave the task."""
+def render_result(task: SubagentTask, *, heading: bool = True) -> str:
+    """What is handed back to whoever gave the task; the `heading` says whose it is."""
     said = task.said.strip() or "[no answer]"
-    if task.state == "done" and task.request.waits:
+    if task.state == "done" and not heading:
         return said
     return f"[sub-agent {task.id} “{task.title}” {_STATE_WORDS[task.state]}]\n{said}"
 

@@ -15,8 +15,8 @@ from ..policy.rules import Case, Decision, Verdict
 from ..store.base import Store
 from ..store.queries import find_subagent
 from ..tools.base import Tools
-from ..tools.deferred import restrict_tools
-from ..types.subagents import SubagentTask
+from ..tools.deferred import TOOL_SEARCH, ToolSearch, defer_tools
+from ..types.subagents import SubagentTask, is_subagent_session
 from .kinds import choose_tools, kind_of
 
 AgentOf = Callable[[str], Agent]
@@ -56,9 +56,11 @@ class Restricting:
 
     def restrict(self, session: str, agent: Agent) -> Agent:
         """The agent as the sub-agent whose conversation this is; in any other as it is."""
-        task = find_subagent(self._store, session)
-        if task is None:
+        if not is_subagent_session(session):
             return agent
+        task = find_subagent(self._store, session)
+        if task is None:  # it was erased with the conversation that it worked for
+            return replace(agent, tools={}, limits=replace(agent.limits, steps=1))
         usual = self._agent_of(task.parent)
         parent = self._inside(task.parent, usual)
 
@@ -77,7 +79,7 @@ class Restricting:
         that name, and its settings do not leave it out."""
         offered = self._settings().offered_tools(parent.name)
         is_free = parent.tools.keys() == usual.tools.keys()
-        return restrict_tools(
+        return _keep_tools(
             tools,
             [
                 name
@@ -92,8 +94,16 @@ class Restricting:
         request = task.request
         kind = kind_of(request.kind)
         names = choose_tools(kind, agent.tools, nests=request.depth < config.depth)
-        agent = replace(agent, tools=restrict_tools(agent.tools, names))
+        agent = replace(agent, tools=_keep_tools(agent.tools, names))
         return _with_limits(agent, config, request.kind, kept=request.agents[:-1])
+
+
+def _keep_tools(tools: Tools, names: Collection[str]) -> Tools:
+    """These of the tools; those that are deferred stay so."""
+    search = tools.get(TOOL_SEARCH)
+    deferred = search.deferred if isinstance(search, ToolSearch) else {}
+    kept = {name: tool for name, tool in tools.items() if name in names and name != TOOL_SEARCH}
+    return defer_tools(kept, frozenset(deferred) & kept.keys())
 
 
 def _with_limits(agent: Agent, config: SubagentsConfig, kind: str, kept: Collection[str]) -> Agent:

@@ -4,7 +4,7 @@ and its end told once, whatever dies in between."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 import anyio
@@ -21,7 +21,7 @@ from ..store.queries import (
     asking_sessions,
     find_subagent,
     last_event_number_now,
-    stop_subagent,
+    stop_all_below,
 )
 from ..store.retry import retry_until_written
 from ..tools.base import Context
@@ -33,6 +33,7 @@ from ..types.events import (
     CallClosed,
     CallsHandedOver,
     CommandRun,
+    Erased,
     MessageReceived,
     ModelReplied,
     Recorded,
@@ -40,7 +41,8 @@ from ..types.events import (
     TurnEnded,
 )
 from ..types.identity import (
-    Address,
+    SYSTEM,
+    Body,
     Command,
     Configure,
     Inbound,
@@ -52,7 +54,6 @@ from ..types.identity import (
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Message, Text
 from ..types.subagents import (
-    CHANNEL,
     SubagentTask,
     TaskState,
     describe_steps,
@@ -60,8 +61,9 @@ from ..types.subagents import (
     task_name,
 )
 from ..types.turn import STOP_TURN_ONLY
+from ..users.queries import roles_of
 from . import queries
-from .delegation import Wish, make_request, new_id
+from .delegation import Wish, check_other_agent, make_follow_up, make_request, new_id
 from .messages import render_result, render_task
 from .queries import TaskName
 
@@ -71,6 +73,8 @@ TICK_S = 0.25
 FORGET_S = 30 * 24 * 3600.0
 EXPECTING_S = 5.0
 """So long a call that gives a task may take to be committed."""
+ROUNDS_PAUSE_S = 30.0
+"""How long results wait that would open a turn, when programs have opened too many."""
 
 
 class Subagents:
@@ -83,6 +87,7 @@ class Subagents:
         self._publisher = host.publisher
         self.is_active = False
         self._expecting_until = 0.0
+        self._rounds_again_at = 0.0
         self._poke = anyio.Event()
         self._changed: set[str] = set()
         self._interrupted: set[tuple[str, str]] = set()
@@ -103,11 +108,7 @@ class Subagents:
         through others."""
         while below != session:
             task = find_subagent(self._store, below)
-            if task is None:
-                return False
-            state = fold(State(task.parent), await self._store.history(task.parent))
-            handed = [call.handed.id for call in state.calls.values() if call.handed is not None]
-            if task.name not in handed:
+            if task is None or not await self._is_waited(task):
                 return False
             below = task.parent
         return True
@@ -193,21 +194,36 @@ class Subagents:
         self._changed = set()
         before = self._working
         self._working = {task.session: task for task in (*owed, *stopped)}
+        for task in self._find_interrupted((*owed, *stopped), interrupted):
+            await self._write(queries.mark_unwanted(task, "the call was interrupted"))
+            self._poke.set()  # they are looked at again as what they are now
         for task in (*owed, *stopped):
-            if task.request.waits and (task.parent, task.request.call_id) in interrupted:
-                task = await self._stop(task, "the call was interrupted")
             is_resting = task.state == "running" and not task.stop and task.session in before
             if not is_resting or task.session in changed:
-                await self._carry_on(task)
+                await self._try_to_carry_on(task)
+
+    def _find_interrupted(
+        self, tasks: Sequence[SubagentTask], interrupted: Collection[tuple[str, str]]
+    ) -> list[SubagentTask]:
+        """The tasks for which these calls (session, id) have waited: ids are used again, so that it
+        is the latest of each that was."""
+        latest: dict[tuple[str, str], SubagentTask] = {}
+        for task in sorted(tasks, key=lambda task: task.at):
+            call = (task.parent, task.request.call_id)
+            if task.request.waits and call in interrupted:
+                latest[call] = task
+        return [task for task in latest.values() if task.is_live and not task.stop]
 
     def _is_ours(self, task: SubagentTask) -> bool:
         return self._host.dispatch.owns(task.parent)
 
-    async def _stop(self, task: SubagentTask, why: str) -> SubagentTask:
-        if not task.is_live or task.stop:
-            return task
-        await self._write(stop_subagent(task.id, why))
-        return replace(task, stop=why)
+    async def _try_to_carry_on(self, task: SubagentTask) -> None:
+        """One that cannot go on now holds up no other; it is looked at again."""
+        try:
+            await self._carry_on(task)
+        except Refused as error:
+            log.warning("The sub-agent %s cannot go on: %s", task.id, error)
+            self._changed.add(task.session)
 
     async def _carry_on(self, task: SubagentTask) -> None:
         """Take the next step of this task, if one can be taken."""
@@ -219,9 +235,12 @@ class Subagents:
             await self._tell(task)
 
     async def _begin(self, task: SubagentTask) -> SubagentTask:
-        """Give the task, once those that it depends on are over."""
+        """Give the task, once those that it depends on, and those before it, are over."""
         if task.stop:
             return await self._end(task, "stopped", task.stop, LOCAL)
+        earlier = await queries.tasks_of(self._store, task.id)
+        if any(each.state == "wanted" and each.round < task.round for each in earlier):
+            return task
         needed: list[SubagentTask] = []
         for id_ in task.request.depends_on:
             needed += (await queries.tasks_of(self._store, id_))[-1:]
@@ -233,27 +252,44 @@ class Subagents:
             return task
         try:
             await self._give(task, needed)
-        except Refused as error:
+        except (Refused, ToolError) as error:
             return await self._end(task, "error", str(error), LOCAL)
         return replace(task, state="running")
 
     async def _give(self, task: SubagentTask, needed: Sequence[SubagentTask]) -> None:
         """Put the task to the sub-agent, in one transaction with the row that says so. Raises
-        Refused."""
+        Refused and ToolError, where it may not be given any more."""
         principal = await self._principal_of(task)
-        address = Address(CHANNEL, chat=task.id)
-        now = self._host.clock.now()
-        if task.round == 1:
-            # Only people set options, and a person has set these for the parent.
-            person = Principal(principal.on_behalf_of, principal.roles)
-            options = Configure(replace(task.request.options, title=task.title))
-            held = Inbound(f"{task.key}:options", address, person.id, now, options, task.session)
-            await retry_until_written(partial(self._injector.hand_in, held, person))
-        said = Said(Message("user", render_task(task, needed)))
-        inbound = Inbound(task.key, address, principal.id, now, said, task.session)
-        changes = (queries.mark_given(task),)
-        await retry_until_written(partial(self._injector.hand_in, inbound, principal, changes))
+        agent = task.request.agents[-1]
+        parents = task.parent.partition("/")[0]
+        if agent != parents:
+            check_other_agent(agent, parents, principal, self._host.settings())
+        past = await self._store.events(task.session)
+        if any(isinstance(recorded.event, Erased) for recorded in past):
+            raise ToolError("its conversation was erased")
+
+        # What holds for the parent is written by Deskhand itself, whoever has set it there.
+        options = Configure(replace(task.request.options, title=task.title))
+        ours = Principal(SYSTEM.id, principal.roles, SYSTEM.kind, principal.on_behalf_of)
+        await self._hand_in(task, "options", options, ours)
+        has_begun = any(isinstance(recorded.event, MessageReceived) for recorded in past)
+        said = Said(Message("user", render_task(task, needed, heading=not has_begun)))
+        await self._hand_in(task, "", said, principal, queries.mark_given(task))
         self._wake(task.session)
+
+    async def _hand_in(
+        self, task: SubagentTask, what: str, body: Body, principal: Principal, *rows: Change
+    ) -> None:
+        """Put this to the sub-agent, once for each task and `what`."""
+        inbound = Inbound(
+            f"{task.key}:{what}" if what else task.key,
+            task.place,
+            principal.id,
+            self._host.clock.now(),
+            body,
+            task.session,
+        )
+        await retry_until_written(partial(self._injector.hand_in, inbound, principal, rows))
 
     async def _see_end(self, task: SubagentTask) -> SubagentTask:
         """See whether its turn has ended, and stop it where somebody wants that."""
@@ -262,16 +298,8 @@ class Subagents:
         if found is not None:
             return await self._end_with(task, found)
         if task.stop and is_received(past, task.key):
-            principal = await self._principal_of(task)
-            stop = Inbound(
-                f"{task.key}:stop",
-                Address(CHANNEL, chat=task.id),
-                principal.id,
-                self._host.clock.now(),
-                Command("stop", STOP_TURN_ONLY),
-                task.session,
-            )
-            await retry_until_written(partial(self._injector.hand_in, stop, principal))
+            stop = Command("stop", STOP_TURN_ONLY)
+            await self._hand_in(task, "stop", stop, await self._principal_of(task))
             self._wake(task.session, cut=True)
         return task
 
@@ -288,7 +316,11 @@ class Subagents:
     async def _end(
         self, task: SubagentTask, state: TaskState, said: str, label: Label
     ) -> SubagentTask:
-        await self._write(queries.mark_ended(task, state, said, label, self._host.clock.now()))
+        now = self._host.clock.now()
+        await self._write(
+            queries.mark_ended(task, state, said, label, now),
+            stop_all_below(task.session, "whoever gave the task has ended", now),
+        )
         return replace(task, state=state, said=said, label=label)
 
     async def _label_of(self, task: SubagentTask) -> Label:
@@ -301,12 +333,11 @@ class Subagents:
         """Hand the result back: once, also across crashes. One that opens a turn waits for a later
         look when programs have begun too many rounds."""
         request = task.request
-        agent = task.parent.partition("/")[0]
-        rounds = self._host.rounds
-        if not request.waits and await rounds.begin_round(f"sub-agents of {agent}"):
+        is_waited = await self._is_waited(task)
+        if not is_waited and not await self._may_open_turn(task):
             return
         principal = await self._principal_of(task)
-        part = Text(render_result(task), task.label)
+        part = Text(render_result(task, heading=not is_waited), task.label)
         inbound = Inbound(
             external_id=f"{task.key}:end",
             address=request.address,
@@ -319,11 +350,33 @@ class Subagents:
         await retry_until_written(partial(self._injector.hand_in, inbound, principal, changes))
         self._wake(task.parent)
 
+    async def _may_open_turn(self, task: SubagentTask) -> bool:
+        """Whether one more round may begin now; when not, that is asked again after a while."""
+        now = self._host.clock.monotonic()
+        if now < self._rounds_again_at:
+            return False
+        agent = task.parent.partition("/")[0]
+        if await self._host.rounds.begin_round(f"sub-agents of {agent}"):
+            self._rounds_again_at = now + ROUNDS_PAUSE_S
+            return False
+        return True
+
+    async def _is_waited(self, task: SubagentTask) -> bool:
+        """Whether a call of the parent rests until this is over."""
+        if not task.request.waits:
+            return False
+        state = fold(State(task.parent), await self._store.history(task.parent))
+        handed = (call.handed for call in state.calls.values())
+        return any(each is not None and each.id == task.name for each in handed)
+
     async def _principal_of(self, task: SubagentTask) -> Principal:
         """Whoever acts in this task: for its person, with the rank that they still have."""
         given = task.request.principal
         person = Principal(responsible_person(given), given.roles)
         who = await self._host.with_current_roles(person)
+        roles = await roles_of(self._store, who.id)
+        if roles is not None:
+            who = replace(who, roles=roles)
         return Principal(f"agent:{task.parent.partition('/')[0]}", who.roles, "agent", who.id)
 
     def _wake(self, session: str, *, cut: bool = False) -> None:
@@ -356,17 +409,7 @@ class Subagents:
         tasks = await self.find_tasks(id_, context.session)
         last = tasks[-1]
         await self._check_room(context)
-        request = replace(
-            last.request,
-            principal=context.principal,
-            task=text,
-            label=join_labels((LOCAL, context.label)),
-            audience=context.audience,
-            call_id=context.call_id,
-            waits=False,
-            address=context.address,
-            depends_on=(),
-        )
+        request = make_follow_up(text, context, self._host.settings(), last.request)
         name = TaskName(id_, last.round + 1)
         row = queries.add_task(name, last.parent, last.session, request, context.clock.now())
         return task_name(name.id, name.round), self._expect(row)

@@ -16,7 +16,7 @@ from ..models.base import Request
 from ..runtime.app import App, Parts, open_app
 from ..sandbox.choose import Proven, open_sandbox
 from ..types.events import MessageReceived, ToolFinished, TurnEnded
-from ..types.identity import Address, Inbound, Principal, Said
+from ..types.identity import Address, Inbound, Principal, Said, When
 from ..types.messages import Message, Text, ToolCall
 from ..types.process import Process
 from .scripted import ScriptedModel, say
@@ -79,12 +79,19 @@ class TemporaryHome:
             yield app
             tasks.cancel_scope.cancel()
 
-    async def say(self, app: App, text: str, chat: str = "1", id_: str = "") -> str:
+    async def say(
+        self, app: App, text: str, chat: str = "1", id_: str = "", when: When = "steer"
+    ) -> str:
         """The person says this; returns the session."""
         address = Address("terminal", chat=chat)
         body = Said(Message("user", (Text(text),)))
         inbound = Inbound(
-            id_ or app.parts.ids.new("said"), address, "owner", app.parts.clock.now(), body
+            id_ or app.parts.ids.new("said"),
+            address,
+            "owner",
+            app.parts.clock.now(),
+            body,
+            when=when,
         )
         return (await app.door.submit(inbound)).session
 

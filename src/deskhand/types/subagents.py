@@ -30,9 +30,9 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     `audience` who reads the parent's conversation, `call_id` the call. `kind` is one of
     `subagents.kinds`, '' for none. `root` is the conversation of people that it all began in, `job`
     the job that it all is for ('' for none), and `people` where people are; `address` is where the
-    parent answers. `waits`: its call rests until then. `path` are the titles from there to this
-    one, `agents` the names of the agents. `depends_on` are ids of sub-agents whose work is needed
-    first."""
+    parent answers. `shared`: several people read there. `waits`: its call rests until then. `path`
+    are the titles from there to this one, `agents` the names of the agents. `depends_on` are ids of
+    sub-agents whose work is needed first."""
 
     principal: Principal
     task: str
@@ -44,6 +44,7 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     people: Address
     address: Address
     job: str = ""
+    shared: bool = False
     waits: bool = True
     path: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
@@ -78,6 +79,11 @@ class SubagentTask(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """Under which its result is handed back: another one for each task."""
         return task_name(self.id, self.round)
+
+    @property
+    def place(self) -> Address:
+        """Where the sub-agent talks. What is one person's alone is not shown where several read."""
+        return Address(CHANNEL, chat=self.id, group=self.request.shared)
 
     @property
     def key(self) -> str:
