@@ -398,6 +398,9 @@ CASES = {
 }
 
 
+OTHERS = ("gateway", "cold", "subagents", "judging", "help", "commands", "memory", "serve")
+
+
 async def on_postgres(home: Path, url: str) -> list[Row]:
     import postgres  # noqa: PLC0415 -- not before idle memory was measured
 
@@ -439,6 +442,14 @@ async def run(names: list[str]) -> list[Row]:  # noqa: C901 -- a line for each c
                 rows += await on_postgres(Path(home), f"http://127.0.0.1:{port}")
             if "cold" in names:
                 rows += await cold_load(Path(home))
+            if "subagents" in names:
+                import subagents  # noqa: PLC0415 -- not before idle memory was measured
+
+                below = Path(home, "subagents")
+                below.mkdir()
+                took = await subagents.figure(below)
+                name = f"{subagents.MANY} sub-agents at once, over the ideal"
+                rows.append(Row(name, took, "x", None, subagents.LIMIT))
             if "judging" in names:
                 rows.append(
                     Row("judge a call, 50 rules", judging.figure(Path(home)), "ms CPU", None, 0.05)
@@ -490,7 +501,17 @@ def main() -> None:
     parser.add_argument(
         "cases",
         nargs="*",
-        default=[*CASES, "gateway", "cold", "judging", "help", "commands", "memory", "serve"],
+        default=[
+            *CASES,
+            "gateway",
+            "cold",
+            "subagents",
+            "judging",
+            "help",
+            "commands",
+            "memory",
+            "serve",
+        ],
     )
     rows = anyio.run(run, parser.parse_args().cases)
     print()

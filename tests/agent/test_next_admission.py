@@ -259,3 +259,12 @@ def test_answers_carry_the_choice() -> None:
         )
         found = admit_next(folded, [row(Answer("ask", text))], COMMANDS)
         assert found is not None and found[1] == [e.ApprovalAnswered(5, "ask", choice or "no", ANN)]  # type: ignore[arg-type]
+
+
+def test_what_was_stopped_is_not_told_any_more() -> None:
+    """Its result may have come before the stop was taken in; a later one is told."""
+    stopped = fold(State("s"), [e.Recorded(0, "s", 1, 0.0, e.CommandRun(4, ANN, "stop", behind=7))])
+    for inbox_id, kinds in ((5, COMMAND), (7, COMMAND), (8, GOT)):
+        result = row(Result("k1", (Text("x"),)), CLOCK, inbox_id=inbox_id)
+        found = admit_next(stopped, [result], COMMANDS)
+        assert found is not None and [e.event_kind(each) for each in found[1]] == kinds

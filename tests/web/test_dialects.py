@@ -506,6 +506,49 @@ def test_a_call_of_the_model_is_shown_before_its_text() -> None:
     }
 
 
+def test_sub_agents_for_openagent() -> None:
+    class KnownTask:
+        def task_update(self, tool: str) -> dict[str, Any]:
+            raise AssertionError("no task has changed")
+
+        def process_notice(self, id_: str) -> dict[str, Any] | None:
+            raise AssertionError("no process has ended")
+
+        def subagent_usage(self, name: str) -> Usage:
+            return {"k1": Usage(700, 30), "k2": Usage(1, 2)}[name]
+
+    state = openagent.OpenAgentDialectState()
+    calls = (
+        ToolCall("c1", "task", msgspec.Raw(b'{"prompt":"look","description":"d"}')),
+        ToolCall("c2", "spawn_agent", msgspec.Raw(b'{"task":"wait"}')),
+    )
+    events = (
+        e.ModelReplied(Message("assistant", calls), "m", "calls"),
+        e.CallsHandedOver({"c1": "k1"}, 9e9, "subagent"),
+        e.CallsHandedOver({"c2": "k2"}, 9e9, "subagent"),
+        e.ToolFinished(ToolResult("c1", (Text("here it is"),))),
+        e.CallClosed("c2", "ok", "it goes on"),
+    )
+    frames = [
+        frame
+        for item in recorded(*events)
+        for frame in openagent.translate(state, item, KnownTask())
+        if frame["type"].startswith("subagent")
+    ]
+    used = {"input_tokens": 700, "output_tokens": 30}
+    assert frames == [
+        {"type": "subagent_start", "task": "look", "id": "c1"},
+        {"type": "subagent_start", "task": "wait", "id": "c2"},
+        {"type": "subagent_end", "summary": "here it is", "usage": used, "id": "c1"},
+        {
+            "type": "subagent_end",
+            "summary": "it goes on",
+            "usage": {"input_tokens": 1, "output_tokens": 2},
+            "id": "c2",
+        },
+    ]
+
+
 def test_a_command_in_the_background_has_ended_for_openagent() -> None:
     class KnownProcess:
         def task_update(self, tool: str) -> dict[str, Any]:
@@ -513,6 +556,9 @@ def test_a_command_in_the_background_has_ended_for_openagent() -> None:
 
         def process_notice(self, id_: str) -> dict[str, Any] | None:
             return {"task_id": id_}
+
+        def subagent_usage(self, name: str) -> Usage:
+            raise AssertionError("there are no sub-agents")
 
     state = openagent.OpenAgentDialectState()
     lookups = KnownProcess()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ..policy.consent import save_grant
 from ..types.errors import Refused
 from ..types.events import AnyEvent, ApprovalAnswered, CommandRun, MessageDelivered
@@ -44,6 +46,12 @@ async def admit_messages(session: Session) -> None:
 def record_admission(session: Session, row: Waiting, events: Sequence[AnyEvent]) -> None:
     """Record that this message was taken in as these events, with what follows from it: grants, and
     replies to commands."""
+    if isinstance(row.inbound.body, Command) and row.inbound.body.name == "stop":
+        behind = session.runtime.store.last_inbox_id()
+        events = [
+            replace(each, behind=behind) if isinstance(each, CommandRun) else each
+            for each in events
+        ]
     _remember_grants(session, events)
     session.journal.record(*events)
     session.journal.mark_admitted(row.inbox_id)
@@ -70,7 +78,7 @@ def _reply_to_commands(session: Session, row: Waiting, events: Sequence[AnyEvent
     inbound = row.inbound
     reply_to = inbound.external_id if isinstance(inbound.body, Answer) else ""
     for event in events:
-        if isinstance(event, CommandRun):
+        if isinstance(event, CommandRun) and event.reply:
             session.journal.enqueue_message(inbound.address, (Text(event.reply),), reply_to)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..types.events import AnyEvent, MessageReceived, ModelReplied, Recorded, TurnEnded
+from ..types.events import AnyEvent, AskedAside, MessageReceived, ModelReplied, Recorded, TurnEnded
+from ..types.messages import Usage
 
 
 def is_receipt(event: AnyEvent, key: str) -> bool:
@@ -43,3 +44,15 @@ def find_turn_end(log: Sequence[Recorded], key: str) -> FinishedTurn | None:
             case _:
                 pass
     return None
+
+
+def sum_usage(log: Sequence[Recorded], key: str, end: int) -> Usage:
+    """What models used from the message with this key up to the event `end`."""
+    used = Usage()
+    begun = False
+    for recorded in log:
+        event = recorded.event
+        begun = begun or is_receipt(event, key)
+        if begun and recorded.n <= end and isinstance(event, ModelReplied | AskedAside):
+            used += event.usage
+    return used

@@ -234,6 +234,7 @@ def _hint(state: State, recorded: e.Recorded, event: e.Hinted) -> None:
 
 def _run_command(state: State, recorded: e.Recorded, event: e.CommandRun) -> None:
     if event.name == "stop":
+        state.stopped_at = max(event.inbox_id, event.behind)
         _stop(state, event.args)
     elif event.name == "start" and state.turn is None:
         state.archived = True

@@ -173,6 +173,9 @@ def _admit_message(state: State, row: Waiting, commands: Commands) -> list[e.Any
         return [e.Reacted(row.inbox_id, row.principal, body.of, body.emoji, body.added)]
     if isinstance(body, Edit) and not _is_steering_edit(state, row, body):
         return _admit_late_edit(state, row, body)
+    if isinstance(body, Result) and row.inbox_id <= state.stopped_at:
+        # What was stopped since is not told any more.
+        return [e.CommandRun(row.inbox_id, row.principal, "result", "", "", refused=True)]
     if isinstance(body, Result):
         message = Message("user", body.parts)
     elif isinstance(body, Said):

@@ -58,14 +58,16 @@ class State(Conversation):
     """The one mutable struct of the agent; only `fold` changes it.
 
     `calls` are those without a result, in the order in which they were made. `archived`: the
-    conversation is over, and the next message begins another. `zone` is where messages are dated;
-    None: not at all. `hours` remembers how the present quarter of an hour is written there.
+    conversation is over, and the next message begins another. `stopped_at` is the newest message of
+    the inbox when it was stopped last. `zone` is where messages are dated; None: not at all.
+    `hours` remembers how the present quarter of an hour is written there.
     """
 
     session: str
     n: int = 0
     calls: dict[str, OpenCall] = {}
     turn: Turn | None = None
+    stopped_at: int = 0
     model: str = ""
     usage: Usage = Usage()
     archived: bool = False

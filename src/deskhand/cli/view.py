@@ -126,7 +126,7 @@ class View:
                 return self._render_ask(event, diff)
             case e.ApprovalAnswered() | e.QuestionAnswered():
                 return self._render_answer(event)
-            case e.CommandRun(reply="", name="stop"):
+            case e.CommandRun(reply=""):
                 return []
             case e.CommandRun(reply=reply, principal=principal) if principal.kind == "system":
                 return ["", *self._paint.text(reply, "quiet"), ""]

@@ -457,11 +457,13 @@ UPDATE subagent SET stop = CASE WHEN state IN ('wanted', 'running') THEN $1 ELSE
 WHERE parent IN (SELECT session FROM below) AND at <= $3 AND (told = 0 OR state IN ('wanted', 'running'))
 
 -- subagent_of: its latest task --
-SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
+  request, said, label FROM subagent
 WHERE session = ? ORDER BY round DESC LIMIT 1
 
 -- subagent_seen_by: the latest first; ?1 says that they see all --
-SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
+  request, said, label FROM subagent
 WHERE (?1 OR parent IN (SELECT session FROM session_member WHERE principal = ?2))
 AND (?3 = '' OR parent = ?3) AND (?4 OR state IN ('wanted', 'running')) ORDER BY at DESC, id, round DESC LIMIT ?5
 
@@ -469,7 +471,8 @@ AND (?3 = '' OR parent = ?3) AND (?4 OR state IN ('wanted', 'running')) ORDER BY
 UPDATE subagent SET stop = ? WHERE id = ? AND stop = '' AND state IN ('wanted', 'running')
 
 -- subagent_list: the latest first --
-SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
+  request, said, label FROM subagent
 WHERE parent = ? ORDER BY at DESC, id, round DESC LIMIT ?
 
 -- process_seen_by: ?1 says that they see all --

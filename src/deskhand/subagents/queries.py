@@ -7,6 +7,7 @@ import msgspec
 from ..store.base import Store
 from ..types.commit import Change
 from ..types.labels import Label
+from ..types.messages import Usage
 from ..types.subagents import SubagentTask, TaskRequest, TaskState, parse_task_row
 
 _encode = msgspec.json.encode
@@ -58,9 +59,20 @@ def mark_given(task: SubagentTask) -> Change:
     return Change("subagent_given", (task.id, task.round))
 
 
-def mark_ended(task: SubagentTask, state: TaskState, said: str, label: Label, at: float) -> Change:
-    """It is over, and this is what the parent is to be told."""
-    return Change("subagent_ended", (state, at, said, _encode(label), task.id, task.round))
+class TaskEnd(msgspec.Struct, frozen=True):
+    """How a task ended: what the parent is to be told under this label, and what its model used."""
+
+    state: TaskState
+    said: str
+    label: Label
+    usage: Usage = Usage()
+
+
+def mark_ended(task: SubagentTask, end: TaskEnd, at: float) -> Change:
+    """It is over."""
+    used = (end.usage.input_tokens, end.usage.output_tokens)
+    outcome = (end.state, at, *used, end.said, _encode(end.label))
+    return Change("subagent_ended", (*outcome, task.id, task.round))
 
 
 def mark_told(task: SubagentTask) -> Change:

@@ -3,7 +3,8 @@ INSERT INTO subagent(id, round, parent, session, title, state, at, request) VALU
 ON CONFLICT DO NOTHING
 
 -- subagent_owed: what is to be given, goes on, or has to be told --
-SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
+  request, said, label FROM subagent
 WHERE told = 0 ORDER BY at, id, round
 
 -- subagent_live --
@@ -13,7 +14,7 @@ SELECT count(*) FILTER (WHERE parent = ?1), count(*) FROM subagent WHERE state I
 UPDATE subagent SET state = 'running' WHERE id = ? AND round = ? AND state = 'wanted'
 
 -- subagent_ended --
-UPDATE subagent SET state = ?, ended_at = ?, said = ?, label = ?
+UPDATE subagent SET state = ?, ended_at = ?, input_tokens = ?, output_tokens = ?, said = ?, label = ?
 WHERE id = ? AND round = ? AND state IN ('wanted', 'running')
 
 -- subagent_told --
@@ -23,11 +24,13 @@ UPDATE subagent SET told = 1 WHERE id = ? AND round = ?
 UPDATE subagent SET stop = ?, told = 1 WHERE id = ? AND round = ? AND state IN ('wanted', 'running')
 
 -- subagent_unended: stopped, and not yet at its end --
-SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
+  request, said, label FROM subagent
 WHERE told = 1 AND state IN ('wanted', 'running') ORDER BY at, id, round
 
 -- subagent_find --
-SELECT id, round, parent, session, title, state, told, stop, at, ended_at, request, said, label FROM subagent
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
+  request, said, label FROM subagent
 WHERE id = ? ORDER BY round
 
 -- subagent_forget --

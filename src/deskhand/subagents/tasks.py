@@ -10,7 +10,7 @@ from functools import partial
 import anyio
 from msgspec.structs import replace
 
-from ..agent.finished_turn import FinishedTurn, find_turn_end, is_received
+from ..agent.finished_turn import FinishedTurn, find_turn_end, is_received, sum_usage
 from ..agent.fold import fold
 from ..agent.state import State
 from ..assembly.host import Host
@@ -65,7 +65,7 @@ from ..users.queries import roles_of
 from . import queries
 from .delegation import Wish, check_other_agent, make_follow_up, make_request, new_id
 from .messages import render_result, render_task
-from .queries import TaskName
+from .queries import TaskEnd, TaskName
 
 log = logging.getLogger(__name__)
 
@@ -237,7 +237,7 @@ class Subagents:
     async def _begin(self, task: SubagentTask) -> SubagentTask:
         """Give the task, once those that it depends on, and those before it, are over."""
         if task.stop:
-            return await self._end(task, "stopped", task.stop, LOCAL)
+            return await self._end(task, TaskEnd("stopped", task.stop, LOCAL))
         earlier = await queries.tasks_of(self._store, task.id)
         if any(each.state == "wanted" and each.round < task.round for each in earlier):
             return task
@@ -247,13 +247,13 @@ class Subagents:
         failed = [each for each in needed if each.state in ("error", "stopped")]
         if failed:
             why = f"it depends on {failed[0].id}, which ended so: {failed[0].said}"
-            return await self._end(task, "error", why, failed[0].label)
+            return await self._end(task, TaskEnd("error", why, failed[0].label))
         if any(each.is_live for each in needed):
             return task
         try:
             await self._give(task, needed)
         except (Refused, ToolError) as error:
-            return await self._end(task, "error", str(error), LOCAL)
+            return await self._end(task, TaskEnd("error", str(error), LOCAL))
         return replace(task, state="running")
 
     async def _give(self, task: SubagentTask, needed: Sequence[SubagentTask]) -> None:
@@ -296,32 +296,32 @@ class Subagents:
         past = await self._store.events(task.session)
         found = find_turn_end(past, task.key)
         if found is not None:
-            return await self._end_with(task, found)
+            return await self._end_with(task, found, past)
         if task.stop and is_received(past, task.key):
             stop = Command("stop", STOP_TURN_ONLY)
             await self._hand_in(task, "stop", stop, await self._principal_of(task))
             self._wake(task.session, cut=True)
         return task
 
-    async def _end_with(self, task: SubagentTask, found: FinishedTurn) -> SubagentTask:
+    async def _end_with(
+        self, task: SubagentTask, found: FinishedTurn, past: Sequence[Recorded]
+    ) -> SubagentTask:
         reason = found.event.reason
         state: TaskState = "error" if found.event.is_unanswered else "done"
+        said = found.answer
         if reason == "stopped":
             state = "stopped"
-        said = found.answer
-        if state == "stopped":
             said = task.stop or "somebody stopped it"
-        return await self._end(task, state, said, await self._label_of(task))
+        usage = sum_usage(past, task.key, found.n)
+        return await self._end(task, TaskEnd(state, said, await self._label_of(task), usage))
 
-    async def _end(
-        self, task: SubagentTask, state: TaskState, said: str, label: Label
-    ) -> SubagentTask:
+    async def _end(self, task: SubagentTask, end: TaskEnd) -> SubagentTask:
         now = self._host.clock.now()
         await self._write(
-            queries.mark_ended(task, state, said, label, now),
+            queries.mark_ended(task, end, now),
             stop_all_below(task.session, "whoever gave the task has ended", now),
         )
-        return replace(task, state=state, said=said, label=label)
+        return replace(task, state=end.state, said=end.said, label=end.label)
 
     async def _label_of(self, task: SubagentTask) -> Label:
         """The label of all that the sub-agent has read."""

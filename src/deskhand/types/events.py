@@ -61,7 +61,9 @@ class Reacted(Event, frozen=True, tag="reacted"):
 
 
 class CommandRun(Event, frozen=True, tag="command_run"):
-    """A chat command was carried out, or was not (`refused`); `reply` is what the person saw."""
+    """A chat command was carried out, or was not (`refused`); `reply` is what the person saw. A
+    stop has the newest message of the inbox (`behind`): what was stopped may have put its result
+    there before."""
 
     inbox_id: int
     principal: Principal
@@ -69,6 +71,7 @@ class CommandRun(Event, frozen=True, tag="command_run"):
     args: str = ""
     reply: str = ""
     refused: bool = False
+    behind: int = 0
 
 
 Finish = Literal["stop", "calls", "length", "filtered", "interrupted"]

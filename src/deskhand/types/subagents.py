@@ -58,8 +58,8 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class SubagentTask(msgspec.Struct, frozen=True):
-    """A task of a sub-agent. Times are seconds since the epoch; `said` is what came of it, under
-    this `label`."""
+    """A task of a sub-agent. Times are seconds since the epoch; the tokens are those that its
+    model has read and written, `said` is what came of it, under this `label`."""
 
     id: str
     round: int
@@ -71,6 +71,8 @@ class SubagentTask(msgspec.Struct, frozen=True):
     stop: str
     at: float
     ended_at: float | None
+    input_tokens: int
+    output_tokens: int
     request: TaskRequest
     said: str = ""
     label: Label = LOCAL

@@ -13,11 +13,12 @@ from ..agent.fold import fold
 from ..agent.state import State as Session
 from ..models.base import ToolSchema
 from ..policy.plan import EXIT_PLAN_MODE
-from ..store.queries import processes_of
+from ..store.queries import processes_of, subagents_of
 from ..types.door import Progress
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer
+from ..types.messages import Usage
 from ..types.people import Grant
 from . import dialect_computer, dialect_openagent
 from .compat_openagent import files_for
@@ -36,6 +37,7 @@ from .tasks import Board, limits_of
 from .watch import ActivityLines
 
 MAX_PROCESSES = 50
+MAX_SUBAGENTS = 200
 """So many of the latest commands in the background are looked through."""
 UNKNOWN_FRAME = "a frame of type {0!r} is not known here; there are: {1}"
 
@@ -130,6 +132,12 @@ class SessionLookups:
             if process.id == id_:
                 return notice_of(process, self._web.redact)
         return None
+
+    def subagent_usage(self, name: str) -> Usage:
+        for task in subagents_of(self._web.store, self._session, MAX_SUBAGENTS):
+            if task.name == name:
+                return Usage(task.input_tokens, task.output_tokens)
+        return Usage()
 
 
 class OpenAgent:

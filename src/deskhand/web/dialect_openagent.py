@@ -16,7 +16,7 @@ from ..policy.plan import EXIT_PLAN_MODE
 from ..tools.task_board import TASK_TOOLS
 from ..types import events as e
 from ..types.door import Progress
-from ..types.messages import Message, Usage
+from ..types.messages import Message, ToolResult, Usage
 from ..types.process import Process
 from .blocks import content_of, input_of, messages_of
 
@@ -45,8 +45,9 @@ class OpenAgentDialectState(msgspec.Struct):
 
     `traced` is the conversation as the model sees it, if the client wants to see model calls.
     `prompt` is the system prompt of the running call, `request_shown` whether that call was shown.
-    `compacting`: a person asked for a summary, so its frame was sent already. `feedback` is what
-    this client wants changed in a plan that it rejects.
+    `subagents` are the names of the tasks on which sub-agents work, by the calls that wait for
+    them. `compacting`: a person asked for a summary, so its frame was sent already. `feedback` is
+    what this client wants changed in a plan that it rejects.
     """
 
     redact: Callable[[str], str] = str
@@ -61,6 +62,7 @@ class OpenAgentDialectState(msgspec.Struct):
     plan_mode: bool = False
     compacting: bool = False
     calls: dict[str, OpenAgentCall] = {}
+    subagents: dict[str, str] = {}
     feedback: str = ""
     traced: Session | None = None
     prompt: str = ""
@@ -76,6 +78,10 @@ class Lookups(Protocol):
 
     def process_notice(self, id_: str) -> Frame | None:
         """How this background process has ended, or None if it is gone."""
+        ...
+
+    def subagent_usage(self, name: str) -> Usage:
+        """What a sub-agent has used for the task of this name."""
         ...
 
 
@@ -132,12 +138,8 @@ def _on_event(
             return _on_message(state, event, lookups)
         case e.ModelReplied():
             return _on_reply(state, event)
-        case e.ToolFinished(result=result):
-            shown = _on_result(state, result.call_id, result.text, result.status)
-            return shown + _task_updates(shown[0], lookups)
-        case e.CallClosed(call_id=call_id, reason=reason, status=status):
-            state.cut = state.cut or status == "interrupted"
-            return _on_result(state, call_id, reason, status)
+        case e.CallsHandedOver() | e.ToolFinished() | e.CallClosed():
+            return _on_call_event(state, event, lookups)
         case e.ApprovalAsked() | e.QuestionAsked():
             return _on_ask(state, event)
         case e.ApprovalAnswered(ask_id=ask_id, choice=choice):
@@ -271,6 +273,49 @@ def _on_result(state: OpenAgentDialectState, call_id: str, text: str, status: st
             "status": status,
         }
     ]
+
+
+def _on_call_event(
+    state: OpenAgentDialectState,
+    event: e.CallsHandedOver | e.ToolFinished | e.CallClosed,
+    lookups: Lookups | None,
+) -> list[Frame]:
+    match event:
+        case e.CallsHandedOver(ids=ids, to="subagent"):
+            return [_begin_subagent(state, call_id, name) for call_id, name in ids.items()]
+        case e.CallsHandedOver():
+            return []
+        case e.ToolFinished(result=ToolResult(call_id=call_id, status=status) as result):
+            text = result.text
+        case e.CallClosed(call_id=call_id, reason=text, status=status):
+            state.cut = state.cut or status == "interrupted"
+    shown = _on_result(state, call_id, text, status)
+    if isinstance(event, e.ToolFinished):
+        shown += _task_updates(shown[0], lookups)
+    if call_id in state.subagents:
+        shown.insert(0, _end_subagent(state, call_id, text, lookups))
+    return shown
+
+
+def _begin_subagent(state: OpenAgentDialectState, call_id: str, name: str) -> Frame:
+    state.subagents[call_id] = name
+    call = state.calls.get(call_id)
+    given = call.input if call is not None and isinstance(call.input, dict) else {}
+    task = given.get("task") or given.get("prompt") or ""
+    return {"type": "subagent_start", "task": task, "id": call_id}
+
+
+def _end_subagent(
+    state: OpenAgentDialectState, call_id: str, text: str, lookups: Lookups | None
+) -> Frame:
+    name = state.subagents.pop(call_id)
+    used = lookups.subagent_usage(name) if lookups is not None else Usage()
+    return {
+        "type": "subagent_end",
+        "summary": state.redact(text[:RESULT_CHARS]),
+        "usage": tokens_of(used),
+        "id": call_id,
+    }
 
 
 def _task_updates(result: Frame, lookups: Lookups | None) -> list[Frame]:

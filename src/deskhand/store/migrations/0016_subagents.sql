@@ -13,6 +13,8 @@ CREATE TABLE subagent(
   stop TEXT NOT NULL DEFAULT '',
   at REAL NOT NULL,
   ended_at REAL,
+  input_tokens INTEGER NOT NULL DEFAULT 0,
+  output_tokens INTEGER NOT NULL DEFAULT 0,
   request BLOB NOT NULL,
   said TEXT NOT NULL DEFAULT '',
   label BLOB,

@@ -147,7 +147,7 @@ const EVENTS = {
     );
   },
   command_run(next, event, recorded) {
-    if (event.name === "stop" && !event.reply) return;
+    if (!event.reply) return;
     addAside(next, recorded, {
       kind: "command",
       text: event.principal?.kind === "system" ? "" : `/${event.name} ${event.args ?? ""}`.trim(),
