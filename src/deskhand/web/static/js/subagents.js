@@ -2,6 +2,7 @@
 
 import { call, get } from "./api.js";
 import { formatDuration } from "./format.js";
+import { Icon } from "./icons.js";
 import { html, signal, useEffect, useState } from "./lib.js";
 import { ConfirmButton } from "./panels/parts.js";
 import { announce, attempt, hasScope, route, sessionHref } from "./state.js";
@@ -82,7 +83,7 @@ function Task({ task, look }) {
           aria-label=${`What ${task.title} has begun`}
           onClick=${() => setOpen(!open)}
         >
-          ${open ? "\u25be" : "\u25b8"}
+          <${Icon} name=${open ? "down" : "right"} />
         </button>
         ${live && html`<span class="spin"></span>`}
         <a class="cut grow" href=${sessionHref(task.name)}>${task.title}</a>
