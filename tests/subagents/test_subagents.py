@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from msgspec.structs import replace
 
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
+from deskhand.supervision.logs import Redacting
 from deskhand.testing.temporary_home import OWNER, heard, results, wait_for
-from deskhand.tools.base import Context, Delegated, Outcome, Spec
+from deskhand.tools.base import Context, Delegated, Outcome, Spec, Tool
+from deskhand.tools.define import tool
 from deskhand.types.events import CallClosed, CallsHandedOver, Erased, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text, ToolCall
@@ -266,3 +269,32 @@ async def test_erasing_ends_and_erases_it_all(tmp_path: Path) -> None:
 async def _is_erased(app: App, session: str) -> bool:
     events = [each.event for each in await app.store.events(session)]
     return all(isinstance(each, Erased) for each in events)
+
+
+async def test_the_log_says_whose_line_it_is(tmp_path: Path) -> None:
+    """`[agent:place:d0]` for a conversation of people, d1 for a sub-agent."""
+
+    @tool
+    async def grumble() -> str:
+        logging.getLogger("deskhand.test").warning("it is late")
+        return "done"
+
+    lines: list[str] = []
+    handler = logging.Handler()
+    shown = Redacting(str)
+    handler.emit = lambda record: lines.append(shown.format(record))  # type: ignore[method-assign]
+    desk = desk_of(tmp_path)
+    logging.getLogger("deskhand.test").addHandler(handler)
+    tools: dict[str, Tool] = {"grumble": grumble}
+    async with desk.running(tools=tools) as app:
+        ours = {each.spec.name: each for each in app.features.tools("default")}
+        tools["spawn_agent"] = ours["spawn_agent"]
+        await desk.call(app, "grumble")
+        await desk.call(app, "spawn_agent", task=calls(("grumble", {})))
+        (task,) = tasks_of(app)
+    logging.getLogger("deskhand.test").removeHandler(handler)
+    own = task.session.replace("/", ":")
+    assert [line.partition("deskhand.test: ")[2] for line in lines] == [
+        "[default:terminal:1:d0] it is late",
+        f"[{own}:d1] it is late",
+    ]

@@ -24,7 +24,7 @@ class Agent(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     tried before them for what is asked beside the conversation. `folder` is the path of its
     workspace, `zone` the time zone in which messages are dated, `profile` the name of the rules of
     the sandbox. `hooks` is None where no plugin has any; without `model_limits` the limits are the
-    same with every model.
+    same with every model. `depth` is 1 for a sub-agent, 2 for one that a sub-agent has begun.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Agent(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     zone: tzinfo | None = None
     profile: str = "default"
     hooks: PluginHooks | None = None
+    depth: int = 0
 
     @cached_property
     def schemas(self) -> ToolSchemas:

@@ -92,6 +92,7 @@ class Session:
         self.inbox = Inbox()
         self.interrupt = Interrupt()
         self.rest = Rest(runtime.clock)
+        self.depth = agent.depth
         self._agent = agent
         self.drop()
 

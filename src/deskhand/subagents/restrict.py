@@ -95,6 +95,7 @@ class Restricting:
         kind = kind_of(request.kind)
         names = choose_tools(kind, agent.tools, nests=request.depth < config.depth)
         agent = replace(agent, tools=_keep_tools(agent.tools, names))
+        agent = replace(agent, depth=request.depth)
         return _with_limits(agent, config, request.kind, kept=request.agents[:-1])
 
 

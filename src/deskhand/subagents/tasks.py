@@ -57,6 +57,7 @@ from ..types.subagents import (
     SubagentTask,
     TaskState,
     describe_steps,
+    id_of,
     subagent_session,
     task_name,
 )
@@ -71,8 +72,9 @@ log = logging.getLogger(__name__)
 
 TICK_S = 0.25
 FORGET_S = 30 * 24 * 3600.0
-EXPECTING_S = 5.0
-"""So long a call that gives a task may take to be committed."""
+EXPECTED_S = 600.0
+"""So long it is looked for a task whose call is about to be committed. It comes within a moment, or
+not at all."""
 ROUNDS_PAUSE_S = 30.0
 """How long results wait that would open a turn, when programs have opened too many."""
 
@@ -86,7 +88,9 @@ class Subagents:
         self._injector = injector
         self._publisher = host.publisher
         self.is_active = False
-        self._expecting_until = 0.0
+        self._expected: dict[str, float] = {}
+        """The tasks that are about to be committed, and until when (monotonic) they are looked
+        for."""
         self._rounds_again_at = 0.0
         self._poke = anyio.Event()
         self._changed: set[str] = set()
@@ -183,10 +187,13 @@ class Subagents:
 
     async def _look(self) -> None:
         """Do what is owed to each task now."""
+        # Before the rows are read: one that comes in between is among them.
+        for name, until in list(self._expected.items()):
+            if until <= self._host.clock.monotonic() or await self._has_come(name):
+                self._expected.pop(name, None)
         owed = [task for task in await queries.owed_tasks(self._store) if self._is_ours(task)]
         stopped = [task for task in await queries.stopped_tasks(self._store) if self._is_ours(task)]
-        is_expecting = self._host.clock.monotonic() < self._expecting_until
-        self._listen(wanted=bool(owed or stopped) or is_expecting)
+        self._listen(wanted=bool(owed or stopped or self._expected))
 
         interrupted = self._interrupted
         self._interrupted = set()
@@ -213,6 +220,9 @@ class Subagents:
             if task.request.waits and call in interrupted:
                 latest[call] = task
         return [task for task in latest.values() if task.is_live and not task.stop]
+
+    async def _has_come(self, name: str) -> bool:
+        return any(task.name == name for task in await queries.tasks_of(self._store, id_of(name)))
 
     def _is_ours(self, task: SubagentTask) -> bool:
         return self._host.dispatch.owns(task.parent)
@@ -401,7 +411,7 @@ class Subagents:
         own = subagent_session(agent, id_)
         name = TaskName(id_)
         row = queries.add_task(name, context.session, own, request, context.clock.now())
-        return id_, self._expect(row)
+        return id_, self._expect(id_, row)
 
     async def plan_follow_up(self, id_: str, text: str, context: Context) -> tuple[str, Change]:
         """The same for a further task of this sub-agent; one that works hears it at once. Raises
@@ -410,9 +420,10 @@ class Subagents:
         last = tasks[-1]
         await self._check_room(context)
         request = make_follow_up(text, context, self._host.settings(), last.request)
-        name = TaskName(id_, last.round + 1)
-        row = queries.add_task(name, last.parent, last.session, request, context.clock.now())
-        return task_name(name.id, name.round), self._expect(row)
+        key = TaskName(id_, last.round + 1)
+        name = task_name(key.id, key.round)
+        row = queries.add_task(key, last.parent, last.session, request, context.clock.now())
+        return name, self._expect(name, row)
 
     async def find_tasks(self, id_: str, session: str) -> list[SubagentTask]:
         """The tasks of a sub-agent of this session, at least one. Raises ToolError."""
@@ -433,8 +444,9 @@ class Subagents:
         if live.all >= config.at_once:
             raise ToolError(f"{live.all} sub-agents work already, and no more may: wait for one")
 
-    def _expect(self, row: Change) -> Change:
-        """The call is about to be committed: then the task is to be given."""
-        self._expecting_until = self._host.clock.monotonic() + EXPECTING_S
+    def _expect(self, name: str, row: Change) -> Change:
+        """The call is about to be committed: then the task of this name is to be given."""
+        self._expected[name] = self._host.clock.monotonic() + EXPECTED_S
+        self._poke.set()
         self._listen(wanted=True)
         return row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 
 from ..config.config import Settings
+from ..gateway.dispatch import DRIVE
 from ..secrets.redaction import Redactor
 
 FILE_BYTES = 5_000_000
@@ -16,14 +18,26 @@ FILES = 3
 
 
 class Redacting(logging.Formatter):
-    """No secret in messages and in tracebacks."""
+    """No secret in messages and in tracebacks. A line of a conversation says of which:
+    `[agent:place:d0]`, where d1 is a sub-agent."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(driven)s%(message)s")
         self._redact = redact
 
     def format(self, record: logging.LogRecord) -> str:
+        record.driven = _describe_driven()
         return self._redact(super().format(record))
+
+
+def _describe_driven() -> str:
+    """Which session the task of this line drives; '' for none."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # there is no event loop in this thread
+        return ""
+    name = task.get_name() if task is not None else ""
+    return f"[{name.removeprefix(DRIVE)}] " if name.startswith(DRIVE) else ""
 
 
 class LogFile(RotatingFileHandler):

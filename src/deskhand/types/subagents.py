@@ -102,6 +102,11 @@ def task_name(id_: str, round_: int) -> str:
     return id_ if round_ == 1 else f"{id_}.{round_}"
 
 
+def id_of(name: str) -> str:
+    """The sub-agent whose task has this name."""
+    return name.partition(".")[0]
+
+
 def subagent_session(agent: str, id_: str) -> str:
     """The session in which `agent` works as this sub-agent."""
     return f"{agent}/{CHANNEL}:{id_}"
