@@ -262,9 +262,16 @@ def test_answers_carry_the_choice() -> None:
 
 
 def test_what_was_stopped_is_not_told_any_more() -> None:
-    """Its result may have come before the stop was taken in; a later one is told."""
+    """The result of a sub-agent may have come before the stop was taken in; a later one is told,
+    and so is a command that had ended."""
     stopped = fold(State("s"), [e.Recorded(0, "s", 1, 0.0, e.CommandRun(4, ANN, "stop", behind=7))])
-    for inbox_id, kinds in ((5, COMMAND), (7, COMMAND), (8, GOT)):
-        result = row(Result("k1", (Text("x"),)), CLOCK, inbox_id=inbox_id)
-        found = admit_next(stopped, [result], COMMANDS)
+    body = Result("k1", (Text("x"),))
+    for inbox_id, what, kinds in (
+        (5, "subagent:k1:end", COMMAND),
+        (7, "subagent:k1:end", COMMAND),
+        (8, "subagent:k1:end", GOT),
+        (5, "process:k1", GOT),
+    ):
+        waiting = Waiting(inbox_id, CLOCK, Inbound(what, PLACE, CLOCK.id, 0.0, body))
+        found = admit_next(stopped, [waiting], COMMANDS)
         assert found is not None and [e.event_kind(each) for each in found[1]] == kinds

@@ -15,8 +15,8 @@ from deskhand.runtime.app import App
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.site import LocalSite
 from deskhand.testing.temporary_home import OWNER, heard, results, wait_for
-from deskhand.types.events import ApprovalAsked
-from deskhand.types.identity import Address, Answer, Inbound, Said
+from deskhand.types.events import ApprovalAsked, MessageReceived
+from deskhand.types.identity import Address, Answer, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text
 
 from .working import PARENT, calls, desk_of, is_asked_by_subagent, tasks_of, turn_ends
@@ -224,3 +224,43 @@ async def _is_planning(app: App, session: str) -> bool:
 
 async def _heard_often(app: App, number: int) -> bool:
     return len(await heard(app, PARENT)) >= number
+
+
+async def test_a_yes_that_replies_to_something_else_is_no_answer(tmp_path: Path) -> None:
+    channel = MemoryChannel()
+    desk = desk_of(tmp_path, **ASKS)
+    async with desk.running(channels=(channel,), authorize=lambda inbound: OWNER) as app:
+        channel.write("hello")
+        await wait_for(partial(_sent, channel, "done"))
+        channel.write(calls(("spawn_agent", {"task": WRITE, "agent": "code"})))
+        await wait_for(partial(_question_on, channel))
+        said = channel.write("yes")
+        channel.waiting[-1] = replace(said, at=time.time(), reply_to="1")
+        session = "default/memory:1"
+        await wait_for(partial(turn_ends, app, 2, session))
+        assert not (desk.settings.home.workspace("default") / "a.txt").exists()
+        said = channel.write("yes")
+        question = str(len(channel.sent) - 1)
+        channel.waiting[-1] = replace(said, at=time.time(), reply_to=question)
+        await wait_for(partial(turn_ends, app, 3, session))
+        assert (desk.settings.home.workspace("default") / "a.txt").exists()
+
+
+async def test_words_of_who_may_not_approve_are_no_answer(tmp_path: Path) -> None:
+    people = {"ann": Principal("ann", ("owner",)), "bob": Principal("bob", ("member",))}
+    channel = MemoryChannel()
+    desk = desk_of(tmp_path, **ASKS)
+    async with desk.running(
+        channels=(channel,), authorize=lambda inbound: people[inbound.sender]
+    ) as app:
+        channel.write(calls(("spawn_agent", {"task": WRITE, "agent": "code"})), sender="bob")
+        await wait_for(partial(_question_on, channel))
+        said = channel.write("yes", sender="bob")
+        channel.waiting[-1] = replace(said, at=time.time())
+        session = "default/memory:1"
+        await wait_for(partial(turn_ends, app, 1, session))
+        below = tasks_of(app, session)[0].session
+        assert len(await _asked(app, below)) == 1
+        log = [each.event for each in await app.store.events(below)]
+        assert sum(isinstance(each, MessageReceived) for each in log) == 1
+        assert not (desk.settings.home.workspace("default") / "a.txt").exists()

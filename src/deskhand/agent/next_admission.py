@@ -22,6 +22,7 @@ from ..types.identity import (
     Waiting,
 )
 from ..types.messages import Message, ResultPart, Text, ToolResult
+from ..types.subagents import CHANNEL
 from ..types.turn import (
     GOES_ON,
     LATE_EDIT,
@@ -173,7 +174,8 @@ def _admit_message(state: State, row: Waiting, commands: Commands) -> list[e.Any
         return [e.Reacted(row.inbox_id, row.principal, body.of, body.emoji, body.added)]
     if isinstance(body, Edit) and not _is_steering_edit(state, row, body):
         return _admit_late_edit(state, row, body)
-    if isinstance(body, Result) and row.inbox_id <= state.stopped_at:
+    is_subagents = row.inbound.external_id.startswith(f"{CHANNEL}:")
+    if isinstance(body, Result) and is_subagents and row.inbox_id <= state.stopped_at:
         # What was stopped since is not told any more.
         return [e.CommandRun(row.inbox_id, row.principal, "result", "", "", refused=True)]
     if isinstance(body, Result):

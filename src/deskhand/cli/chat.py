@@ -320,7 +320,8 @@ class Chat:
         receipt = await self._app.door.submit(
             Inbound(ids.new("line"), address, "owner", now, said, self._session)
         )
-        if receipt.status == "accepted" and receipt.inbox_id not in self._logged_inbox_ids:
+        is_here = receipt.status == "accepted" and receipt.session == self._session
+        if is_here and receipt.inbox_id not in self._logged_inbox_ids:
             self.view.queued[receipt.inbox_id] = escape_control(text)
         return receipt
 

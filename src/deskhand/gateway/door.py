@@ -63,9 +63,11 @@ class AnswerRouter(Protocol):
 
     is_active: bool
 
-    async def find_asking(self, session: str, text: str, /) -> str:
-        """The session whose question these words answer, said in this one; '' for none or its
-        own."""
+    async def find_asking(
+        self, inbound: Inbound, principal: Principal, session: str, /
+    ) -> tuple[str, str] | None:
+        """The session and the id of the question that this message answers, said in `session`; None
+        where it answers none of a sub-agent."""
 
 
 class Access(Protocol):
@@ -157,8 +159,10 @@ class LocalDoor:
             or self._named_sessions.current_session(own, inbound)
         )
         if self._access.answers.is_active and isinstance(inbound.body, Said):
-            text = inbound.body.message.text
-            session = await self._access.answers.find_asking(session, text) or session
+            asking = await self._access.answers.find_asking(inbound, principal, session)
+            if asking is not None:
+                session, ask_id = asking
+                inbound = replace(inbound, body=Answer(ask_id, inbound.body.message.text))
         if refused := await self._access_refusal(principal, inbound, session):
             return Receipt("refused", reason=refused)
         if refused := await self._round_refusal(inbound):

@@ -95,6 +95,9 @@ def _apply_waits(db: StatementRunner, sql: Mapping[str, str], recorded: Recorded
         case ResultsReturned(ids=names):
             for name in names:
                 db.execute(sql["ask_answered"], (name,))
+        case CallClosed(call_id=call_id, status="interrupted", task=task) if task:
+            db.execute(sql["subagent_unwanted"], ("the call was interrupted", task))
+            db.execute(sql["ask_closed"], (session, call_id))
         case CallClosed(call_id=call_id):
             db.execute(sql["ask_closed"], (session, call_id))
         case ToolFinished(result=result) if result.status in ("expired", "unasked"):

@@ -218,10 +218,11 @@ def find_subagent(store: Store, session: str) -> SubagentTask | None:
     return parse_task_row(rows[0]) if rows else None
 
 
-async def asking_sessions(store: Store, session: str) -> list[str]:
-    """Of this session and those of sub-agents that work for it each that asks a person, once for
-    each question."""
-    return [str(asking) for (asking,) in await store.query("subagent_asking", (session,))]
+async def asking_sessions(store: Store, session: str) -> list[tuple[str, str]]:
+    """Each open question of this session and of sub-agents that work for it: who asks, and its
+    id."""
+    rows = await store.query("subagent_asking", (session,))
+    return [(str(asking), str(ask_id)) for asking, ask_id in rows]
 
 
 async def visible_subagents(

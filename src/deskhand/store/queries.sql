@@ -445,7 +445,7 @@ UPDATE subagent SET stop = CASE WHEN state IN ('wanted', 'running') THEN ?1 ELSE
 WHERE parent IN (SELECT session FROM below) AND at <= ?3 AND (told = 0 OR state IN ('wanted', 'running'))
 
 -- subagent_asking: of the sessions that ask a person, this one and those that work for it --
-SELECT ask.session FROM ask JOIN event ON event.session = ask.session AND event.n = ask.n
+SELECT ask.session, ask.ask_id FROM ask JOIN event ON event.session = ask.session AND event.n = ask.n
 WHERE event.kind <> 'calls_handed_over' AND (ask.session = ?1 OR ask.session IN (
   SELECT session FROM subagent WHERE told = 0 AND state = 'running' AND json_extract(request, '$.root') = ?1))
 
@@ -455,6 +455,10 @@ WITH RECURSIVE below(session) AS (
   UNION SELECT subagent.session FROM subagent JOIN below ON subagent.parent = below.session)
 UPDATE subagent SET stop = CASE WHEN state IN ('wanted', 'running') THEN $1 ELSE stop END, told = 1
 WHERE parent IN (SELECT session FROM below) AND at <= $3 AND (told = 0 OR state IN ('wanted', 'running'))
+
+-- subagent_unwanted: the call that waited for this task was interrupted --
+UPDATE subagent SET stop = ?1, told = 1
+WHERE CASE round WHEN 1 THEN id ELSE id || '.' || round END = ?2 AND state IN ('wanted', 'running')
 
 -- subagent_of: its latest task --
 SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,

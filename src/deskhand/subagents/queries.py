@@ -80,11 +80,6 @@ def mark_told(task: SubagentTask) -> Change:
     return Change("subagent_told", (task.id, task.round))
 
 
-def mark_unwanted(task: SubagentTask, why: str) -> Change:
-    """Nobody waits for it any more: it is to be stopped."""
-    return Change("subagent_unwanted", (why, task.id, task.round))
-
-
 def forget_tasks(before: float) -> Change:
     """Forget the tasks from before this time (seconds since the epoch) whose end was told."""
     return Change("subagent_forget", (before,))

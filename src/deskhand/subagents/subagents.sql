@@ -20,9 +20,6 @@ WHERE id = ? AND round = ? AND state IN ('wanted', 'running')
 -- subagent_told --
 UPDATE subagent SET told = 1 WHERE id = ? AND round = ?
 
--- subagent_unwanted: its call was interrupted, and nobody waits for it --
-UPDATE subagent SET stop = ?, told = 1 WHERE id = ? AND round = ? AND state IN ('wanted', 'running')
-
 -- subagent_unended: stopped, and not yet at its end --
 SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
   request, said, label FROM subagent

@@ -4,7 +4,7 @@ and its end told once, whatever dies in between."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import anyio
@@ -15,12 +15,13 @@ from ..agent.fold import fold
 from ..agent.state import State
 from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
-from ..policy.approval import parse_choice
+from ..policy.approval import may_approve, parse_choice
 from ..policy.information_flow import withhold_private_parts
 from ..store.queries import (
     asking_sessions,
     find_subagent,
     last_event_number_now,
+    session_of_message,
     stop_all_below,
 )
 from ..store.retry import retry_until_written
@@ -58,6 +59,7 @@ from ..types.subagents import (
     TaskState,
     describe_steps,
     id_of,
+    is_subagent_session,
     subagent_session,
     task_name,
 )
@@ -75,8 +77,9 @@ FORGET_S = 30 * 24 * 3600.0
 EXPECTED_S = 600.0
 """So long it is looked for a task whose call is about to be committed. It comes within a moment, or
 not at all."""
-ROUNDS_PAUSE_S = 30.0
-"""How long results wait that would open a turn, when programs have opened too many."""
+PAUSE_S = 30.0
+"""How long a task waits that cannot go on: its conversation is full, or programs have opened too
+many turns."""
 
 
 class Subagents:
@@ -92,20 +95,33 @@ class Subagents:
         """The tasks that are about to be committed, and until when (monotonic) they are looked
         for."""
         self._rounds_again_at = 0.0
+        self._again_at: dict[str, float] = {}
+        """Until when (monotonic) a task that could not go on is left alone, by its key."""
         self._poke = anyio.Event()
         self._changed: set[str] = set()
-        self._interrupted: set[tuple[str, str]] = set()
         self._working: dict[str, SubagentTask] = {}
         """The task that each session works on, as far as it is known here."""
 
-    async def find_asking(self, session: str, text: str) -> str:
-        """See `gateway.door.AnswerRouter`. Words are the answer to a question only where it is the
-        one that is open, and the session does nothing but wait for whoever asks: else they may be
-        meant for something that was said since."""
-        if parse_choice(text) is None:
-            return ""
+    async def find_asking(
+        self, inbound: Inbound, principal: Principal, session: str
+    ) -> tuple[str, str] | None:
+        """See `gateway.door.AnswerRouter`. The words of somebody who may approve are the answer to
+        the question to which they reply; or to the one that is open, where the session does nothing
+        but wait for whoever asks it: else they may be meant for something that was said since."""
+        body = inbound.body
+        if not isinstance(body, Said) or body.request is not None or not may_approve(principal):
+            return None
+        if parse_choice(body.message.text) is None or is_subagent_session(session):
+            return None
         asking = await asking_sessions(self._store, session)
-        return asking[0] if len(asking) == 1 and await self._waits_for(session, asking[0]) else ""
+        if inbound.reply_to:
+            channel = inbound.address.channel
+            replied = await session_of_message(self._store, channel, inbound.reply_to)
+            asking = [each for each in asking if each[0] == replied != session]
+            return asking[0] if len(asking) == 1 else None
+        if len(asking) != 1 or not await self._waits_for(session, asking[0][0]):
+            return None
+        return asking[0] if asking[0][0] != session else None
 
     async def _waits_for(self, session: str, below: str) -> bool:
         """Whether a call of this session rests until that sub-agent hands back its result, be it
@@ -135,10 +151,12 @@ class Subagents:
         so that no other turn costs more."""
         session = recorded.session
         match recorded.event:
-            case CallsHandedOver(to="subagent") | ToolFinished() | CommandRun(name="stop"):
-                self._poke.set()
-            case CallClosed(call_id=call_id, status="interrupted"):
-                self._interrupted.add((session, call_id))
+            case (
+                CallsHandedOver(to="subagent")
+                | ToolFinished()
+                | CommandRun(name="stop")
+                | CallClosed(status="interrupted")
+            ):
                 self._poke.set()
             case MessageReceived() | TurnEnded() if session in self._working:
                 self._changed.add(session)
@@ -195,31 +213,14 @@ class Subagents:
         stopped = [task for task in await queries.stopped_tasks(self._store) if self._is_ours(task)]
         self._listen(wanted=bool(owed or stopped or self._expected))
 
-        interrupted = self._interrupted
-        self._interrupted = set()
         changed = self._changed
         self._changed = set()
         before = self._working
         self._working = {task.session: task for task in (*owed, *stopped)}
-        for task in self._find_interrupted((*owed, *stopped), interrupted):
-            await self._write(queries.mark_unwanted(task, "the call was interrupted"))
-            self._poke.set()  # they are looked at again as what they are now
         for task in (*owed, *stopped):
             is_resting = task.state == "running" and not task.stop and task.session in before
             if not is_resting or task.session in changed:
                 await self._try_to_carry_on(task)
-
-    def _find_interrupted(
-        self, tasks: Sequence[SubagentTask], interrupted: Collection[tuple[str, str]]
-    ) -> list[SubagentTask]:
-        """The tasks for which these calls (session, id) have waited: ids are used again, so that it
-        is the latest of each that was."""
-        latest: dict[tuple[str, str], SubagentTask] = {}
-        for task in sorted(tasks, key=lambda task: task.at):
-            call = (task.parent, task.request.call_id)
-            if task.request.waits and call in interrupted:
-                latest[call] = task
-        return [task for task in latest.values() if task.is_live and not task.stop]
 
     async def _has_come(self, name: str) -> bool:
         return any(task.name == name for task in await queries.tasks_of(self._store, id_of(name)))
@@ -228,12 +229,17 @@ class Subagents:
         return self._host.dispatch.owns(task.parent)
 
     async def _try_to_carry_on(self, task: SubagentTask) -> None:
-        """One that cannot go on now holds up no other; it is looked at again."""
+        """One that cannot go on now holds up no other; it is looked at again after a while."""
+        now = self._host.clock.monotonic()
+        if self._again_at.get(task.key, 0.0) > now:
+            self._changed.add(task.session)
+            return
+        self._again_at.pop(task.key, None)
         try:
             await self._carry_on(task)
         except Refused as error:
             log.warning("The sub-agent %s cannot go on: %s", task.id, error)
-            self._changed.add(task.session)
+            self._again_at[task.key] = now + PAUSE_S
 
     async def _carry_on(self, task: SubagentTask) -> None:
         """Take the next step of this task, if one can be taken."""
@@ -323,14 +329,14 @@ class Subagents:
             state = "stopped"
             said = task.stop or "somebody stopped it"
         usage = sum_usage(past, task.key, found.n)
-        return await self._end(task, TaskEnd(state, said, await self._label_of(task), usage))
+        end = TaskEnd(state, said, await self._label_of(task), usage)
+        # What was begun since then is for a further task.
+        ended_at = next(recorded.at for recorded in past if recorded.n == found.n)
+        below = stop_all_below(task.session, "whoever gave the task has ended", ended_at)
+        return await self._end(task, end, below)
 
-    async def _end(self, task: SubagentTask, end: TaskEnd) -> SubagentTask:
-        now = self._host.clock.now()
-        await self._write(
-            queries.mark_ended(task, end, now),
-            stop_all_below(task.session, "whoever gave the task has ended", now),
-        )
+    async def _end(self, task: SubagentTask, end: TaskEnd, *rows: Change) -> SubagentTask:
+        await self._write(queries.mark_ended(task, end, self._host.clock.now()), *rows)
         return replace(task, state=end.state, said=end.said, label=end.label)
 
     async def _label_of(self, task: SubagentTask) -> Label:
@@ -367,7 +373,7 @@ class Subagents:
             return False
         agent = task.parent.partition("/")[0]
         if await self._host.rounds.begin_round(f"sub-agents of {agent}"):
-            self._rounds_again_at = now + ROUNDS_PAUSE_S
+            self._rounds_again_at = now + PAUSE_S
             return False
         return True
 

@@ -195,11 +195,12 @@ HandedTo = Literal["client", "subagent"]
 
 class CallClosed(Event, frozen=True, tag="call_closed"):
     """An open call ended without a result of its own: stopped, overtaken by a new message, or
-    expired."""
+    expired. `task` is the task of a sub-agent for which it waited."""
 
     call_id: str
     status: ResultStatus
     reason: str
+    task: str = ""
 
 
 class CallsHandedOver(Event, frozen=True, tag="calls_handed_over"):

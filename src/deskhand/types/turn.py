@@ -160,7 +160,8 @@ def make_call_closed(call: OpenCall, status: ResultStatus, reason: str) -> CallC
     """The event that closes a call without a result of its own."""
     if call.started and call.ask is None:
         reason = f"{reason}; it may or may not have happened"
-    return CallClosed(call.call.id, status, reason)
+    task = call.handed.id if call.handed is not None and is_handed_to(call, "subagent") else ""
+    return CallClosed(call.call.id, status, reason, task)
 
 
 def make_interruptions(calls: Mapping[str, OpenCall], reason: str) -> list[CallClosed]:

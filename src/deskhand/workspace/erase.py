@@ -7,7 +7,8 @@ import msgspec
 from ..memory.facts import existing_facts, facts_of_session, forget_session
 from ..store.base import Store
 from ..store.queries import subagents_of
-from ..types.identity import Principal, responsible_person
+from ..types.errors import Refused
+from ..types.identity import SYSTEM, Principal, responsible_person
 
 MAX_SUBAGENTS = 100_000
 
@@ -41,22 +42,33 @@ class Gone(msgspec.Struct, frozen=True):
 async def erase_session(
     store: Store, principal: Principal, session: str, at: float, *, memories: bool = True
 ) -> Gone:
-    """Erase a session, as `Store.erase` does, and before it those of its sub-agents. With
-    `memories` also what was remembered of it alone, in the same transaction: an owner erases the
-    memories of everybody, anybody else only their own. Raises Refused."""
+    """Erase a session, as `Store.erase` does, and with it those of its sub-agents. With `memories`
+    also what was remembered of it alone, in the same transaction: an owner erases the memories of
+    everybody, anybody else only their own. Raises Refused."""
+    if not await store.may_see(principal, session):
+        raise Refused(f"you do not take part in {session!r}, so you cannot erase it")
     below = Gone(0)
     for own in dict.fromkeys(task.session for task in subagents_of(store, session, MAX_SUBAGENTS)):
-        if await store.may_see(principal, own):
-            below += await erase_session(store, principal, own, at, memories=memories)
+        below += await erase_session(store, _with_sight(principal), own, at, memories=memories)
+
     known = await facts_of_session(store, session)
+    sees_all = "owner" in principal.roles and principal.kind != "system"
     theirs = (
-        forget_session(session, "" if "owner" in principal.roles else responsible_person(principal))
+        forget_session(session, "" if sees_all else responsible_person(principal))
         if memories
         else ()
     )
     events = await store.erase(principal, session, at, theirs)
     left = await existing_facts(store, known)
     return below + Gone(events, len(known) - len(left), len(left))
+
+
+def _with_sight(principal: Principal) -> Principal:
+    """Whoever may erase a conversation may erase what worked for it, seen by them or not; of
+    memories they erase what they always may."""
+    if "owner" in principal.roles:
+        return principal
+    return Principal(SYSTEM.id, SYSTEM.roles, SYSTEM.kind, responsible_person(principal))
 
 
 def _format_count(number: int) -> str:

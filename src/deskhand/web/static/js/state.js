@@ -129,6 +129,9 @@ readRoute();
 
 export const sessionHref = (name) => `#/c/${encodeURIComponent(name)}`;
 
+/** Whether this is the conversation of a sub-agent. */
+export const isSubagentName = (name) => name.includes("~subagent:");
+
 export function openSession(name) {
   location.hash = name ? sessionHref(name) : "#/";
 }

@@ -7,7 +7,6 @@ import { html, signal, useEffect, useState } from "./lib.js";
 import { ConfirmButton } from "./panels/parts.js";
 import { announce, attempt, hasScope, route, sessionHref } from "./state.js";
 
-const CALLS = new Set(["spawn_agent", "subagents", "task", "delegate", "localagents"]);
 const LOOK_MS = 1500;
 const WORDS = {
   wanted: "about to begin",
@@ -17,9 +16,6 @@ const WORDS = {
   stopped: "stopped",
 };
 const TONES = { wanted: "", running: "", error: "bad", stopped: "warn" };
-
-/** Whether calls of this tool begin sub-agents. */
-export const beginsSubagents = (name) => CALLS.has(name);
 
 /** The tasks of the conversation that is shown; asked for once for all of its calls. */
 const shown = signal({ name: "", tasks: [], loading: false });

@@ -12,7 +12,7 @@ import {
   MAX_DRAWN_EVENTS,
   PAGE_EVENTS,
 } from "./log.js";
-import { announce, currentUser, online, openSession, route } from "./state.js";
+import { announce, currentUser, isSubagentName, online, openSession, route } from "./state.js";
 import { deleteEvents, loadEvents, loadUnsent, storeEvents, storeUnsent } from "./storage.js";
 
 export const talk = signal(EMPTY); // the end of the log, which grows
@@ -343,29 +343,26 @@ async function submitMessage(message) {
       id: message.id,
     });
     online.value = true;
-    setSentMessages(
-      sentMessages.value.map((other) =>
-        other.id === message.id ? { ...other, inbox, name: known, failed: "" } : other,
-      ),
-    );
+    if (isSubagentName(known))
+      return setSentMessages(sentMessages.value.filter((other) => other.id !== message.id));
+    changeSentMessage(message, { inbox, name: known, failed: "" });
     if (route.value.name === message.name && known !== message.name) openSession(known);
     if (route.value.name === known && !stream) {
       openName = "";
       showSession(known);
     }
   } catch (error) {
-    setSentMessages(
-      sentMessages.value.map((other) =>
-        other.id === message.id
-          ? { ...other, failed: error.status === 0 ? "" : error.message }
-          : other,
-      ),
-    );
+    changeSentMessage(message, { failed: error.status === 0 ? "" : error.message });
     if (error.status === 0) {
       clearTimeout(resendTimer);
       resendTimer = setTimeout(resendMessages, RESEND_MS);
     }
   }
+}
+
+function changeSentMessage({ id }, change) {
+  const changed = (other) => (other.id === id ? { ...other, ...change } : other);
+  setSentMessages(sentMessages.value.map(changed));
 }
 
 function setSentMessages(messages) {

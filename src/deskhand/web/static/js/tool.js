@@ -3,10 +3,10 @@
 import { CallDiff, isEdit } from "./diff.js";
 import { formatDuration, summarizeArgs } from "./format.js";
 import { Icon } from "./icons.js";
+import { useLazyComponent } from "./lazy-component.js";
 import { html, useEffect, useState } from "./lib.js";
 import { lineOf, ProgramDetails, REHEARSE, RUN } from "./programs.js";
 import { developer } from "./state.js";
-import { beginsSubagents, Subagents } from "./subagents.js";
 import { copyText } from "./text.js";
 
 const ICONS = {
@@ -46,6 +46,7 @@ const STATES = {
   running: "running",
   waits: "waits for you",
 };
+const SPAWNING = new Set(["spawn_agent", "subagents", "task", "delegate", "localagents"]);
 const TONES = { waits: "warn", running: "" };
 const SHOWN_CHARS = 20000;
 
@@ -91,7 +92,7 @@ export function Tool({ item, output = "", early = null }) {
         <span class="sr">${STATES[status]}</span>
         <${Icon} name=${shown ? "down" : "right"} />
       </button>
-      ${beginsSubagents(item.name) && html`<${Subagents} item=${item} running=${running} />`}
+      ${SPAWNING.has(item.name) && html`<${LazySubagents} item=${item} running=${running} />`}
       ${!shown && lines && html`<pre class="tool-live" aria-hidden="true">${lines}</pre>`}
       ${
         shown &&
@@ -125,6 +126,13 @@ export function Tool({ item, output = "", early = null }) {
       }
     </div>
   `;
+}
+
+/** The sub-agents of a call, loaded with the first that has any. */
+function LazySubagents({ item, running }) {
+  const load = () => import("./subagents.js").then((found) => found.Subagents);
+  const Drawn = useLazyComponent("subagents", load);
+  return Drawn ? html`<${Drawn} item=${item} running=${running} />` : null;
 }
 
 function drawResult(text, running) {
