@@ -15,7 +15,9 @@ import pytest
 
 from deskhand.runtime.app import App
 from deskhand.sandbox.choose import Proven, open_sandbox
-from deskhand.testing.crash import Crash, Fuse, fused
+from deskhand.store.sqlite import SqliteStore
+from deskhand.testing.crash import Crash, Fuse, OpenDatabase, fused
+from deskhand.testing.postgres import database_at, open_schema, running_server
 from deskhand.testing.temporary_home import TemporaryHome, wait_for
 from deskhand.types.events import (
     CommandRun,
@@ -64,11 +66,12 @@ class History:
         return "spawn_agent", {**arguments, "wait": self._random.random() < 0.8}
 
 
-async def live(desk: TemporaryHome, history: History, fuse: Fuse) -> bool:
+async def live(desk: TemporaryHome, history: History, fuse: Fuse, database: OpenDatabase) -> bool:
     """One life. True when the fuse blew."""
     crashed = False
     try:
-        async with desk.running(store=fused(fuse)) as app:
+        async with desk.running(store=fused(fuse, database)) as app:
+            await wait_for(lambda: is_driving(app))
             for n, text in enumerate(history.said):
                 when = "interrupt" if text == "instead" else "steer"
                 await desk.say(app, text, id_=f"{n}", when=when)  # type: ignore[arg-type]
@@ -77,6 +80,10 @@ async def live(desk: TemporaryHome, history: History, fuse: Fuse) -> bool:
     except* Crash:
         crashed = True
     return crashed
+
+
+async def is_driving(app: App) -> bool:
+    return app.dispatch.is_driving
 
 
 async def is_settled(app: App) -> bool:
@@ -134,7 +141,9 @@ def check_number(tasks: list[SubagentTask]) -> None:
         assert now <= PER_SESSION
 
 
-async def through(home: Path, seed: int, proven: Proven) -> collections.Counter[str]:
+async def through(
+    home: Path, seed: int, proven: Proven, database: OpenDatabase = SqliteStore
+) -> collections.Counter[str]:
     history = History(seed)
     desk = desk_of(
         home,
@@ -144,9 +153,9 @@ async def through(home: Path, seed: int, proven: Proven) -> collections.Counter[
     )
     desk.model.latency_s = history.latency_s
     for at in history.lives:
-        if not await live(desk, history, Fuse(at)):
+        if not await live(desk, history, Fuse(at), database):
             break
-    async with desk.running() as app:
+    async with desk.running(store=database) as app:
         await wait_for(lambda: is_settled(app))
         how = await check(app)
         await check_stops(app)
@@ -184,3 +193,14 @@ async def test_random_histories(tmp_path: Path) -> None:
             error.add_note(f"seed {seed}")
             raise
     assert how["done"] > HISTORIES
+
+
+@pytest.mark.timeout(600)
+async def test_random_histories_on_postgresql(tmp_path: Path) -> None:
+    proven = await open_sandbox()
+    how = collections.Counter[str]()
+    with running_server() as server:
+        for seed in range(HISTORIES // 10):
+            with open_schema(server) as url:
+                how += await through(tmp_path / str(seed), seed, proven, database_at(url))
+    assert how["done"]
