@@ -158,8 +158,16 @@ async def test_a_flood_is_cut_and_kept_in_pieces(hands: Hands) -> None:
 
 
 async def test_what_it_prints_is_shown_at_once(hands: Hands) -> None:
-    await hands(shell, command="echo first; sleep 0.3; echo second")
-    assert "".join(hands.emitted) == "first\nsecond\n" and len(hands.emitted) >= 2
+    async def go_on() -> None:
+        while not hands.emitted:
+            await anyio.sleep(0.01)
+        (hands.folder / "go").touch()
+
+    waiting = "until [ -e go ]; do sleep 0.02; done"
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(go_on)
+        await hands(shell, command=f"echo first; {waiting}; echo second")
+    assert [*hands.emitted] == ["first\n", "second\n"]
 
 
 async def test_allowed_folders(hands: Hands, tmp_path: Path) -> None:
