@@ -56,7 +56,7 @@ def measured(browser: Browser, desk: Desk, signed: StorageState, short: str) -> 
     metrics.send("Performance.enable")
     tab = Tab(page, metrics)
     found = dict[str, float]()
-    found["the page, with 5,000 conversations in its list"] = tab.opened("/", "What shall we do")
+    found["the page, with 5,000 conversations in its list"] = tab.opened("/", "What should we do")
     found["a conversation of 10,000 messages"] = tab.opened(
         "/#/c/deep", f"Answer {MESSAGES // 2 - 1}:"
     )
