@@ -57,4 +57,5 @@ def make_ledger(state: State) -> Ledger:
         person=state.person,
         participants=dict(state.participants),
         edit_told=state.edit_told,
+        stopped_at=state.stopped_at,
     )

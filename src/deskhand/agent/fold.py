@@ -267,6 +267,7 @@ def _restore(state: State, recorded: e.Recorded, event: e.Compacted) -> None:
     state.person = ledger.person
     state.participants = dict(ledger.participants)
     state.edit_told = ledger.edit_told
+    state.stopped_at = ledger.stopped_at
     state.usage = ledger.usage
     state.archived = ledger.archived
     state.options = ledger.options

@@ -406,6 +406,7 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     person: str = ""
     participants: dict[str, Participant] = {}
     edit_told: bool = False
+    stopped_at: int = 0
 
 
 AnyEvent = (
