@@ -77,4 +77,4 @@ def test_none_are_at_work(tmp_path: Path) -> None:
     assert run(home).output == (
         "No sub-agents are at work. To include those that ended, add --all.\n"
     )
-    assert run(home, "list", "--all").output == "No sub-agents are at work.\n"
+    assert run(home, "list", "--all").output == "There are no sub-agents.\n"

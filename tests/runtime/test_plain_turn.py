@@ -28,7 +28,7 @@ from deskhand.types.messages import Message, Text
 SESSION = "default/memory:1"
 TURNS = 30
 FIRST_REQUEST_BYTES = 8_000
-FIRST_TOOLS_BYTES = 5_810
+FIRST_TOOLS_BYTES = 5_710
 """So long are the first request of a conversation and the tools in it: they may become shorter."""
 BEGINNINGS = 40
 """So many characters say which statement it is."""

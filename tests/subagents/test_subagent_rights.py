@@ -15,9 +15,10 @@ from deskhand.runtime.app import App
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.site import LocalSite
 from deskhand.testing.temporary_home import OWNER, heard, results, wait_for
-from deskhand.types.events import ApprovalAsked, MessageReceived
+from deskhand.types.events import ApprovalAsked, Erased, MessageReceived
 from deskhand.types.identity import Address, Answer, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text
+from deskhand.workspace.erase import erase_session
 
 from .working import PARENT, calls, desk_of, is_asked_by_subagent, tasks_of, turn_ends
 
@@ -264,3 +265,22 @@ async def test_words_of_who_may_not_approve_are_no_answer(tmp_path: Path) -> Non
         log = [each.event for each in await app.store.events(below)]
         assert sum(isinstance(each, MessageReceived) for each in log) == 1
         assert not (desk.settings.home.workspace("default") / "a.txt").exists()
+
+
+async def test_who_may_erase_a_conversation_erases_what_worked_for_it(tmp_path: Path) -> None:
+    """Also what somebody else in the group has begun, which they may not see."""
+    people = {"ann": Principal("ann", ("owner",)), "bob": Principal("bob", ("member",))}
+    desk = desk_of(tmp_path)
+    async with desk.running(authorize=lambda inbound: people[inbound.sender]) as app:
+        group = Address("terminal", chat="g", group=True)
+        for n, (who, text) in enumerate(
+            (("ann", calls(("spawn_agent", {"task": "x"}))), ("bob", "hello"))
+        ):
+            said = Said(Message("user", (Text(text),)))
+            receipt = await app.door.submit(Inbound(f"{n}", group, who, 1.0, said))
+            await wait_for(partial(turn_ends, app, n + 1, receipt.session))
+        (task,) = tasks_of(app, receipt.session)
+        assert not await app.store.may_see(people["bob"], task.session)
+        await erase_session(app.store, people["bob"], receipt.session, 5.0)
+        left = [each.event for each in await app.store.events(task.session)]
+        assert left and all(isinstance(each, Erased) for each in left)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from deskhand.supervision.logs import Redacting
 from deskhand.testing.temporary_home import OWNER, heard, results, wait_for
 from deskhand.tools.base import Context, Delegated, Outcome, Spec, Tool
 from deskhand.tools.define import tool
+from deskhand.types.door import Progress
 from deskhand.types.events import CallClosed, CallsHandedOver, Erased, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text, ToolCall
@@ -298,3 +300,31 @@ async def test_the_log_says_whose_line_it_is(tmp_path: Path) -> None:
         "[default:terminal:1:d0] it is late",
         f"[{own}:d1] it is late",
     ]
+
+
+async def test_who_follows_the_parent_sees_each_step(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    shown: list[str] = []
+
+    async def follow(app: App) -> None:
+        async with aclosing(app.door.follow(PARENT, OWNER)) as items:
+            async for item in items:
+                match item:
+                    case Progress(kind="tool_output", text=text):
+                        shown.append(text)
+                    case _:
+                        pass
+
+    async with desk.running() as app, anyio.create_task_group() as tasks:
+        await desk.call(app, "list_files", path=".")
+        tasks.start_soon(follow, app)
+        look = calls(("list_files", {"path": "."}))
+        await desk.call(app, "spawn_agent", task=look, label="look")
+        tasks.cancel_scope.cancel()
+    assert shown == ['default: look \N{MIDDLE DOT} list_files {"path":"."}\n']
+
+
+async def test_none_are_offered_where_none_are_allowed(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, subagents={"depth": 0})
+    async with desk.running() as app:
+        assert "there is no tool 'spawn_agent'" in await desk.call(app, "spawn_agent", task="x")

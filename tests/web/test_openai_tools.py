@@ -10,7 +10,7 @@ import msgspec
 import openai
 import pytest
 
-from deskhand.agent.client_calls import HANDOVER_TIMEOUT_S
+from deskhand.agent.handed_calls import HANDOVER_TIMEOUT_S
 from deskhand.models.base import Request
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say

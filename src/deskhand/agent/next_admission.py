@@ -32,7 +32,7 @@ from ..types.turn import (
     make_interruptions,
     make_message_received,
 )
-from .client_calls import next_call
+from .handed_calls import next_call
 from .protocols import Commands
 from .state import State
 

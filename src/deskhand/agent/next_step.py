@@ -8,7 +8,7 @@ from ..types.events import Turn
 from ..types.limits import Limits
 from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
 from ..types.turn import OpenCall, is_handed_to
-from .client_calls import next_call
+from .handed_calls import next_call
 from .loop_guard import detect_loop, make_hints
 from .state import State
 

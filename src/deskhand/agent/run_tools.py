@@ -29,7 +29,7 @@ from ..types.messages import Text, ToolResult, clean_text
 from ..types.steps import RunTools
 from ..types.turn import OpenCall, make_failed_result
 from .ask_people import record_ask, send_asks
-from .client_calls import hand_over_calls, split_calls, stop_waiting
+from .handed_calls import hand_over_calls, split_calls, stop_waiting
 from .judge_call import judge_call
 from .session import Session
 from .tool_context import make_tool_context

@@ -48,8 +48,8 @@ def list_(all_: bool, as_json: bool, limit: int | None, config: str | None) -> N
     if as_json:
         click.echo(to_json([_make_row(task) for task in found]))
     elif not found:
-        hint = "" if all_ else " To include those that ended, add --all."
-        click.echo(f"No sub-agents are at work.{hint}")
+        more = "No sub-agents are at work. To include those that ended, add --all."
+        click.echo("There are no sub-agents." if all_ else more)
     else:
         zone = ZoneInfo(settings.config.timezone)
         rows = [

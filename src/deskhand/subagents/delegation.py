@@ -23,7 +23,7 @@ TITLE_CHARS = 60
 MAX_DEPENDENCIES = 20
 
 
-class Wish(msgspec.Struct, frozen=True):
+class NewTask(msgspec.Struct, frozen=True):
     """A task as a model gives it. `agent` is a kind, an agent by name, or '' for the same agent
     once more. `waits`: the call rests until there is a result."""
 
@@ -41,7 +41,7 @@ def new_id(context: Context) -> str:
 
 
 def make_request(
-    wish: Wish, context: Context, settings: Settings, parent: SubagentTask | None
+    wish: NewTask, context: Context, settings: Settings, parent: SubagentTask | None
 ) -> tuple[str, TaskRequest]:
     """The name of the agent that works on it, and what is stored. `parent` is the task on which the
     conversation of this call works, where that is a sub-agent's. Raises ToolError."""
@@ -139,7 +139,7 @@ def check_other_agent(name: str, own: str, principal: Principal, settings: Setti
     if settings.agent(name).sandbox is False and settings.agent(own).sandbox is not False:
         raise ToolError(
             f"the agent {name!r} works outside the sandbox and {own!r} does not: a person may ask "
-            f"it, you may not"
+            "it, you may not"
         )
 
 
@@ -147,7 +147,7 @@ def _job_of(principal: Principal) -> str:
     return principal.id.removeprefix("job:") if principal.kind == "clock" else ""
 
 
-def _make_title(wish: Wish, who: str) -> str:
+def _make_title(wish: NewTask, who: str) -> str:
     words = " ".join(clean_text(wish.label or wish.task).split())
     if len(words) > TITLE_CHARS:
         words = f"{words[:TITLE_CHARS].rstrip()}\N{HORIZONTAL ELLIPSIS}"

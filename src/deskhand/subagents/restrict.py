@@ -10,17 +10,15 @@ from ..agent.agent import Agent
 from ..agent.protocols import Judge
 from ..config.config import Settings
 from ..config.sections import SubagentsConfig
+from ..policy.checks import STRICTNESS
 from ..policy.profiles import is_offered
-from ..policy.rules import Case, Decision, Verdict
+from ..policy.rules import Case, Decision
 from ..store.base import Store
 from ..store.queries import find_subagent
 from ..tools.base import Tools
 from ..tools.deferred import TOOL_SEARCH, ToolSearch, defer_tools
-from ..types.subagents import SubagentTask, is_subagent_session
+from ..types.subagents import SubagentTask
 from .kinds import choose_tools, kind_of
-
-AgentOf = Callable[[str], Agent]
-_STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 class BothJudges:
@@ -35,7 +33,7 @@ class BothJudges:
     def judge(self, case: Case) -> Decision:
         own = self._own.judge(case)
         theirs = self._parents.judge(replace(case, agent=self._parent))
-        return max(own, theirs, key=lambda decision: _STRICTNESS[decision.verdict])
+        return max(own, theirs, key=lambda decision: STRICTNESS[decision.verdict])
 
 
 class Restricting:
@@ -46,7 +44,7 @@ class Restricting:
         self,
         store: Store,
         settings: Callable[[], Settings],
-        agent_of: AgentOf,
+        agent_of: Callable[[str], Agent],
         inside: Callable[[str, Agent], Agent],
     ) -> None:
         self._store = store
@@ -55,9 +53,7 @@ class Restricting:
         self._inside = inside
 
     def restrict(self, session: str, agent: Agent) -> Agent:
-        """The agent as the sub-agent whose conversation this is; in any other as it is."""
-        if not is_subagent_session(session):
-            return agent
+        """The agent as the sub-agent whose conversation this is."""
         task = find_subagent(self._store, session)
         if task is None:  # it was erased with the conversation that it worked for
             return replace(agent, tools={}, limits=replace(agent.limits, steps=1))
@@ -94,8 +90,7 @@ class Restricting:
         request = task.request
         kind = kind_of(request.kind)
         names = choose_tools(kind, agent.tools, nests=request.depth < config.depth)
-        agent = replace(agent, tools=_keep_tools(agent.tools, names))
-        agent = replace(agent, depth=request.depth)
+        agent = replace(agent, tools=_keep_tools(agent.tools, names), depth=request.depth)
         return _with_limits(agent, config, request.kind, kept=request.agents[:-1])
 
 

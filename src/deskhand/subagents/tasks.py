@@ -66,7 +66,7 @@ from ..types.subagents import (
 from ..types.turn import STOP_TURN_ONLY
 from ..users.queries import roles_of
 from . import queries
-from .delegation import Wish, check_other_agent, make_follow_up, make_request, new_id
+from .delegation import NewTask, check_other_agent, make_follow_up, make_request, new_id
 from .messages import render_result, render_task
 from .queries import TaskEnd, TaskName
 
@@ -403,7 +403,7 @@ class Subagents:
 
     # For tools
 
-    async def plan_task(self, wish: Wish, context: Context) -> tuple[str, Change]:
+    async def plan_task(self, wish: NewTask, context: Context) -> tuple[str, Change]:
         """The name under which its result comes back, and the row to be committed with the call:
         with that the task is given, once. Raises ToolError."""
         settings = self._host.settings()

@@ -17,7 +17,7 @@ from ..types.errors import ToolError
 from ..types.labels import join_labels
 from ..types.messages import Text
 from ..types.subagents import SubagentTask
-from .delegation import Wish
+from .delegation import NewTask
 from .kinds import KINDS, SPAWN_AGENT, SUBAGENTS
 from .messages import render_result, render_task_line
 from .tasks import Subagents
@@ -58,11 +58,11 @@ class SpawnAgent:
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, SpawnArguments, SPAWN_AGENT)
         task = f"{given.task}\n\n{given.context}" if given.context.strip() else given.task
-        wish = Wish(task, given.agent, given.label, given.wait)
+        wish = NewTask(task, given.agent, given.label, given.wait)
         return await _spawn(self._subagents, wish, context)
 
 
-async def _spawn(subagents: Subagents, wish: Wish, context: Context) -> Outcome:
+async def _spawn(subagents: Subagents, wish: NewTask, context: Context) -> Outcome:
     name, row = await subagents.plan_task(wish, context)
     if wish.waits:
         return Delegated(name, (row,))
@@ -114,7 +114,7 @@ class ManageSubagents:
             case "agents":
                 return make_result(self._list_agents(), call_label(context))
             case "create" | "run":
-                wish = Wish(
+                wish = NewTask(
                     given.task, given.agent, given.label, given.action == "run", given.depends_on
                 )
                 return await _spawn(self._subagents, wish, context)
@@ -132,7 +132,7 @@ class ManageSubagents:
             name, row = await self._subagents.plan_follow_up(given.id, given.task, context)
             return _begun(name, row, context)
         if not last.is_live:
-            return make_result(f"It {render_task_line(last)}", call_label(context))
+            return make_result(render_task_line(last), call_label(context))
         row = stop_subagent(given.id, "cancelled by whoever gave the task")
         said = f"[sub-agent {given.id} is being stopped]"
         return Done((Text(said, call_label(context)),), changes=(row,))
@@ -161,5 +161,7 @@ def _told(text: str, tasks: list[SubagentTask], context: Context) -> Done:
 def make_subagent_tools(
     subagents: Subagents, store: Store, settings: Callable[[], Settings]
 ) -> tuple[Tool, ...]:
-    """The tools of sub-agents; none where the settings leave no room for any."""
+    """The tools of sub-agents; none where the settings allow none."""
+    if not settings().config.subagents.depth:
+        return ()
     return SpawnAgent(subagents), ManageSubagents(subagents, store, settings)
