@@ -183,7 +183,8 @@ def script(request: Request) -> Message:  # noqa: C901 -- one line for each word
     """What to say to the last words of the person."""
     at = max(i for i, shown in enumerate(request.messages) if shown.message.role == "user")
     text = re.sub(r"^\[.*?\] ", "", request.messages[at].message.text)
-    text = text.removeprefix("[You are a sub-agent").rpartition("]\n\n")[2]
+    if text.startswith("[You are a sub-agent"):
+        text = text.partition("]\n\n")[2]
     results = [
         p for s in request.messages[at:] for p in s.message.parts if isinstance(p, ToolResult)
     ]

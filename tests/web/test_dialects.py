@@ -514,13 +514,13 @@ def test_sub_agents_for_openagent() -> None:
         def process_notice(self, id_: str) -> dict[str, Any] | None:
             raise AssertionError("no process has ended")
 
-        def subagent_usage(self, name: str) -> Usage:
-            return {"k1": Usage(700, 30), "k2": Usage(1, 2)}[name]
+        def subagent_work(self, name: str) -> openagent.SubagentWork | None:
+            return {"k1": openagent.SubagentWork("explore", Usage(700, 30), 4, 1.234)}.get(name)
 
     state = openagent.OpenAgentDialectState()
     calls = (
         ToolCall("c1", "task", msgspec.Raw(b'{"prompt":"look","description":"d"}')),
-        ToolCall("c2", "spawn_agent", msgspec.Raw(b'{"task":"wait"}')),
+        ToolCall("c2", "spawn_agent", msgspec.Raw(b'{"task":"wait","agent":"plan"}')),
     )
     events = (
         e.ModelReplied(Message("assistant", calls), "m", "calls"),
@@ -537,13 +537,38 @@ def test_sub_agents_for_openagent() -> None:
     ]
     used = {"input_tokens": 700, "output_tokens": 30}
     assert frames == [
-        {"type": "subagent_start", "task": "look", "id": "c1"},
-        {"type": "subagent_start", "task": "wait", "id": "c2"},
-        {"type": "subagent_end", "summary": "here it is", "usage": used, "id": "c1"},
+        {
+            "type": "subagent_start",
+            "subagent_id": "k1",
+            "task": "look",
+            "agent_type": "general",
+            "id": "c1",
+        },
+        {
+            "type": "subagent_start",
+            "subagent_id": "k2",
+            "task": "wait",
+            "agent_type": "plan",
+            "id": "c2",
+        },
         {
             "type": "subagent_end",
+            "subagent_id": "k1",
+            "summary": "here it is",
+            "tool_count": 4,
+            "elapsed": 1.23,
+            "agent_type": "explore",
+            "usage": used,
+            "id": "c1",
+        },
+        {
+            "type": "subagent_end",
+            "subagent_id": "k2",
             "summary": "it goes on",
-            "usage": {"input_tokens": 1, "output_tokens": 2},
+            "tool_count": 0,
+            "elapsed": 0.0,
+            "agent_type": "general",
+            "usage": {"input_tokens": 0, "output_tokens": 0},
             "id": "c2",
         },
     ]
@@ -557,7 +582,7 @@ def test_a_command_in_the_background_has_ended_for_openagent() -> None:
         def process_notice(self, id_: str) -> dict[str, Any] | None:
             return {"task_id": id_}
 
-        def subagent_usage(self, name: str) -> Usage:
+        def subagent_work(self, name: str) -> openagent.SubagentWork | None:
             raise AssertionError("there are no sub-agents")
 
     state = openagent.OpenAgentDialectState()

@@ -126,6 +126,8 @@ ASKED: dict[str, Sequence[dict[str, Any]]] = {
     "todo_add": [{"content": "c", "active_form": "d"}],
     "todo_complete": [{"content": "nothing"}],
     "todo_list": [{}],
+    "spawn_agent": [],  # a model says what comes of it
+    "subagents": [{"action": "list"}, {"action": "agents"}, {"action": "status", "id": "nothing"}],
     "rehearse_program": [{"program": "say(read('page.txt'))"}],
     "run_program": [],  # says what was rehearsed
 }

@@ -155,7 +155,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         "object*",
         "What a tool answers is our own text; the tasks are in `task_update`.",
     ),
-    Difference("a sub-agent", "events", ABSENT, "subagent_*", "There are no sub-agents yet."),
     Difference("a teammate", "events", ABSENT, "teammate_status*", "There are no teammates yet."),
     Difference("begin with an effort that is none", "status", "422", "200", EFFORT),
     Difference(

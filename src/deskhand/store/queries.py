@@ -251,6 +251,12 @@ def subagents_of(store: Store, session: str, limit: int) -> list[SubagentTask]:
     return [parse_task_row(row) for row in rows]
 
 
+def count_calls(store: Store, session: str, since: float) -> int:
+    """How many tool calls have ended in this session since then (seconds since the epoch)."""
+    ((found,),) = store.query_sync("session_calls", (session, since))
+    return int(found)
+
+
 def _parse_processes(rows: Iterable[Sequence[object]]) -> list[Process]:
     return [parse_process_row(row) for row in rows]
 

@@ -460,6 +460,9 @@ WHERE parent IN (SELECT session FROM below) AND at <= $3 AND (told = 0 OR state 
 UPDATE subagent SET stop = ?1, told = 1
 WHERE CASE round WHEN 1 THEN id ELSE id || '.' || round END = ?2 AND state IN ('wanted', 'running')
 
+-- session_calls --
+SELECT count(*) FROM event WHERE session = ? AND at >= ? AND kind IN ('tool_finished', 'call_closed')
+
 -- subagent_of: its latest task --
 SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
   request, said, label FROM subagent

@@ -13,7 +13,7 @@ from ..agent.fold import fold
 from ..agent.state import State as Session
 from ..models.base import ToolSchema
 from ..policy.plan import EXIT_PLAN_MODE
-from ..store.queries import processes_of, subagents_of
+from ..store.queries import count_calls, processes_of, subagents_of
 from ..types.door import Progress
 from ..types.errors import Refused
 from ..types.events import Recorded
@@ -29,7 +29,7 @@ from .conversation_socket import (
     run_while_valid,
     serve_conversation,
 )
-from .dialect_openagent import WITH_FILES, Lookups, notice_of
+from .dialect_openagent import WITH_FILES, Lookups, SubagentWork, notice_of
 from .names import format_session_name
 from .protocols import Web
 from .sockets import Socket
@@ -133,11 +133,15 @@ class SessionLookups:
                 return notice_of(process, self._web.redact)
         return None
 
-    def subagent_usage(self, name: str) -> Usage:
-        for task in subagents_of(self._web.store, self._session, MAX_SUBAGENTS):
+    def subagent_work(self, name: str) -> SubagentWork | None:
+        store = self._web.store
+        for task in subagents_of(store, self._session, MAX_SUBAGENTS):
             if task.name == name:
-                return Usage(task.input_tokens, task.output_tokens)
-        return Usage()
+                usage = Usage(task.input_tokens, task.output_tokens)
+                calls = count_calls(store, task.session, task.at)
+                elapsed_s = max(0.0, (task.ended_at or self._web.clock.now()) - task.at)
+                return SubagentWork(task.request.kind, usage, calls, elapsed_s)
+        return None
 
 
 class OpenAgent:

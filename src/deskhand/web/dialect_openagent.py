@@ -18,6 +18,7 @@ from ..types import events as e
 from ..types.door import Progress
 from ..types.messages import Message, ToolResult, Usage
 from ..types.process import Process
+from ..types.subagents import id_of
 from .blocks import content_of, input_of, messages_of
 
 Frame = dict[str, Any]
@@ -25,6 +26,8 @@ RESULT_CHARS = 2_000
 NOTICE_CHARS = 500
 WITH_FILES = ("done", "interrupted")
 """Frames whose `files` the sender fills in with the files of the workspace."""
+GENERAL = "general"
+"""The kind of a sub-agent for which none was said."""
 PROCESS_PREFIX = "process:"
 """The ids of messages about ended background processes start like this."""
 NOT_YET = {
@@ -69,6 +72,16 @@ class OpenAgentDialectState(msgspec.Struct):
     request_shown: bool = False
 
 
+class SubagentWork(msgspec.Struct, frozen=True):
+    """What a sub-agent has done for a task so far. `kind` is one of `subagents.kinds`, or the name
+    of an agent; `calls` are those of its tools, `elapsed_s` how long it has worked."""
+
+    kind: str = ""
+    usage: Usage = Usage()
+    calls: int = 0
+    elapsed_s: float = 0.0
+
+
 class Lookups(Protocol):
     """What is not in the events and is looked up while the client is connected."""
 
@@ -80,8 +93,8 @@ class Lookups(Protocol):
         """How this background process has ended, or None if it is gone."""
         ...
 
-    def subagent_usage(self, name: str) -> Usage:
-        """What a sub-agent has used for the task of this name."""
+    def subagent_work(self, name: str) -> SubagentWork | None:
+        """What a sub-agent has done for the task of this name; None if the task is gone."""
         ...
 
 
@@ -302,18 +315,29 @@ def _begin_subagent(state: OpenAgentDialectState, call_id: str, name: str) -> Fr
     call = state.calls.get(call_id)
     given = call.input if call is not None and isinstance(call.input, dict) else {}
     task = given.get("task") or given.get("prompt") or ""
-    return {"type": "subagent_start", "task": task, "id": call_id}
+    return {
+        "type": "subagent_start",
+        "subagent_id": id_of(name),
+        "task": task,
+        "agent_type": given.get("agent_type") or given.get("agent") or GENERAL,
+        "id": call_id,
+    }
 
 
 def _end_subagent(
     state: OpenAgentDialectState, call_id: str, text: str, lookups: Lookups | None
 ) -> Frame:
     name = state.subagents.pop(call_id)
-    used = lookups.subagent_usage(name) if lookups is not None else Usage()
+    work = lookups.subagent_work(name) if lookups is not None else None
+    work = work or SubagentWork()
     return {
         "type": "subagent_end",
+        "subagent_id": id_of(name),
         "summary": state.redact(text[:RESULT_CHARS]),
-        "usage": tokens_of(used),
+        "tool_count": work.calls,
+        "elapsed": round(work.elapsed_s, 2),
+        "agent_type": work.kind or GENERAL,
+        "usage": tokens_of(work.usage),
         "id": call_id,
     }
 
