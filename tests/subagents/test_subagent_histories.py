@@ -88,8 +88,7 @@ async def is_driving(app: App) -> bool:
 
 async def is_settled(app: App) -> bool:
     return (
-        not await app.store.query("subagent_owed", ())
-        and not await app.store.query("subagent_unended", ())
+        not await app.store.query("subagent_open", ())
         and not await app.store.open_sessions()
     )
 

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from deskhand.runtime.app import App
 from deskhand.sandbox.choose import Proven, open_sandbox
+from deskhand.subagents.queries import TaskEnd, mark_ended
 from deskhand.testing.crash import Crash, Fuse, fused
 from deskhand.testing.temporary_home import TemporaryHome, heard, results, wait_for
 from deskhand.types.events import MessageReceived, ToolFinished
+from deskhand.types.labels import LOCAL
 
 from .working import PARENT, HoldingModel, answering, calls, desk_of, tasks_of, turn_ends
 
@@ -48,8 +51,7 @@ async def _has_begun(app: App) -> bool:
 async def _is_settled(app: App) -> bool:
     return (
         len(await heard(app, PARENT)) == 1
-        and not await app.store.query("subagent_owed", ())
-        and not await app.store.query("subagent_unended", ())
+        and not await app.store.query("subagent_open", ())
         and not await app.store.open_sessions()
     )
 
@@ -89,7 +91,7 @@ async def _is_stopped(app: App) -> bool:
     return (
         bool(await turn_ends(app, 1))
         and not any(task.is_live for task in tasks_of(app))
-        and not await app.store.query("subagent_unended", ())
+        and not await app.store.query("subagent_open", ())
         and not await app.store.open_sessions()
     )
 
@@ -122,3 +124,25 @@ async def test_no_sub_agent_outlives_a_stop(tmp_path: Path) -> None:
             assert all("in the background" in each.result.text for each in told)
             assert await heard(app, PARENT) == []
     assert crashes >= 30
+
+
+async def test_a_row_that_was_read_earlier_ends_no_task_that_has_gone_on(tmp_path: Path) -> None:
+    """The task was given since: it is stopped as what works is, and not taken for one that never
+    began."""
+    hold = anyio.Event()
+    desk = desk_of(tmp_path, await open_sandbox())
+    desk.model = HoldingModel(answering, hold)
+    async with desk.running() as app:
+        await desk.say(app, calls(("spawn_agent", {"task": "wait"})))
+        await wait_for(partial(_works, app))
+        read_earlier = replace(tasks_of(app)[0], state="wanted")
+        end = TaskEnd("stopped", "somebody stopped it", LOCAL)
+        await app.store.change((mark_ended(read_earlier, end, 1.0),))
+        assert tasks_of(app)[0].state == "running"
+        hold.set()
+        await wait_for(partial(turn_ends, app, 1))
+        assert (await results(app, PARENT))[-1] == "Answer to 'wait'"
+
+
+async def _works(app: App) -> bool:
+    return any(task.state == "running" for task in tasks_of(app))

@@ -34,14 +34,10 @@ def add_task(name: TaskName, parent: str, session: str, request: TaskRequest, at
     return Change("subagent_add", (name.id, name.round, *row))
 
 
-async def owed_tasks(store: Store) -> list[SubagentTask]:
-    """The tasks for which something is still to be done, the oldest first."""
-    return [parse_task_row(row) for row in await store.query("subagent_owed", ())]
-
-
-async def stopped_tasks(store: Store) -> list[SubagentTask]:
-    """Those of which nobody wants to hear any more, and that have not ended."""
-    return [parse_task_row(row) for row in await store.query("subagent_unended", ())]
+async def open_tasks(store: Store) -> list[SubagentTask]:
+    """The tasks for which something is still to be done, the oldest first: those that have not
+    ended, and those whose end is still to be told."""
+    return [parse_task_row(row) for row in await store.query("subagent_open", ())]
 
 
 async def count_live(store: Store, session: str) -> LiveTasks:
@@ -69,10 +65,10 @@ class TaskEnd(msgspec.Struct, frozen=True):
 
 
 def mark_ended(task: SubagentTask, end: TaskEnd, at: float) -> Change:
-    """It is over."""
+    """It is over. Does nothing where it has gone on since it was read."""
     used = (end.usage.input_tokens, end.usage.output_tokens)
     outcome = (end.state, at, *used, end.said, _encode(end.label))
-    return Change("subagent_ended", (*outcome, task.id, task.round))
+    return Change("subagent_ended", (*outcome, task.id, task.round, task.state))
 
 
 def mark_told(task: SubagentTask) -> Change:

@@ -2,10 +2,10 @@
 INSERT INTO subagent(id, round, parent, session, title, state, at, request) VALUES(?, ?, ?, ?, ?, 'wanted', ?, ?)
 ON CONFLICT DO NOTHING
 
--- subagent_owed: what is to be given, goes on, or has to be told --
+-- subagent_open: what is to be given, goes on, or has to be told --
 SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
   request, said, label FROM subagent
-WHERE told = 0 ORDER BY at, id, round
+WHERE told = 0 OR state IN ('wanted', 'running') ORDER BY at, id, round
 
 -- subagent_live --
 SELECT count(*) FILTER (WHERE parent = ?1), count(*) FROM subagent WHERE state IN ('wanted', 'running')
@@ -15,15 +15,10 @@ UPDATE subagent SET state = 'running' WHERE id = ? AND round = ? AND state = 'wa
 
 -- subagent_ended --
 UPDATE subagent SET state = ?, ended_at = ?, input_tokens = ?, output_tokens = ?, said = ?, label = ?
-WHERE id = ? AND round = ? AND state IN ('wanted', 'running')
+WHERE id = ? AND round = ? AND state = ?
 
 -- subagent_told --
 UPDATE subagent SET told = 1 WHERE id = ? AND round = ?
-
--- subagent_unended: stopped, and not yet at its end --
-SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
-  request, said, label FROM subagent
-WHERE told = 1 AND state IN ('wanted', 'running') ORDER BY at, id, round
 
 -- subagent_find --
 SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,

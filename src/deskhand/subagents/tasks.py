@@ -209,15 +209,14 @@ class Subagents:
         for name, until in list(self._expected.items()):
             if until <= self._host.clock.monotonic() or await self._has_come(name):
                 self._expected.pop(name, None)
-        owed = [task for task in await queries.owed_tasks(self._store) if self._is_ours(task)]
-        stopped = [task for task in await queries.stopped_tasks(self._store) if self._is_ours(task)]
-        self._listen(wanted=bool(owed or stopped or self._expected))
+        tasks = [task for task in await queries.open_tasks(self._store) if self._is_ours(task)]
+        self._listen(wanted=bool(tasks or self._expected))
 
         changed = self._changed
         self._changed = set()
         before = self._working
-        self._working = {task.session: task for task in (*owed, *stopped)}
-        for task in (*owed, *stopped):
+        self._working = {task.session: task for task in tasks}
+        for task in tasks:
             is_resting = task.state == "running" and not task.stop and task.session in before
             if not is_resting or task.session in changed:
                 await self._try_to_carry_on(task)
