@@ -87,10 +87,7 @@ async def is_driving(app: App) -> bool:
 
 
 async def is_settled(app: App) -> bool:
-    return (
-        not await app.store.query("subagent_open", ())
-        and not await app.store.open_sessions()
-    )
+    return not await app.store.query("subagent_open", ()) and not await app.store.open_sessions()
 
 
 async def check(app: App) -> collections.Counter[str]:
