@@ -78,6 +78,7 @@ QUERY_MODULES = (
     "store/sql_store.py",
     "store/sqlite.py",
     "subagents/queries.py",
+    "teams/queries.py",
     "supervision/queries.py",
     "testing/tools.py",
     "tools/journal.py",

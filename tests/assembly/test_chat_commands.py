@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,7 +132,7 @@ async def test_nobody_sees_jobs_that_are_not_theirs(tmp_path: Path) -> None:
         answer = app.features.command_handlers()["jobs"]
         bob = Principal("bob", ("member",))
 
-        def asked(address: Address, args: str = "") -> str:
+        def asked(address: Address, args: str = "") -> Any:
             return answer(
                 State("main/memory:1"),
                 Waiting(1, bob, Inbound("1", address, "bob", 1.0, Command("jobs"))),

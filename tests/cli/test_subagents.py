@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from deskhand.cli.root import cli
 from deskhand.config.statements import load_statements
 from deskhand.store.sqlite import SqliteStore
-from deskhand.subagents.queries import TaskName, add_task, mark_given, tasks_of
+from deskhand.subagents.queries import TaskName, TaskPlace, add_task, mark_given, tasks_of
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import LOCAL
 from deskhand.types.subagents import SubagentTask, TaskRequest, subagent_session
@@ -41,9 +41,8 @@ async def fill(home: Path, ids: Sequence[str]) -> None:
     (home / "state").mkdir()
     store = SqliteStore(home / "state" / "deskhand.db", load_statements())
     for at, id_ in enumerate(ids):
-        row = add_task(
-            TaskName(id_), PARENT, subagent_session("default", id_), REQUEST, 1000.0 + at
-        )
+        place = TaskPlace(PARENT, subagent_session("default", id_))
+        row = add_task(TaskName(id_), place, REQUEST, 1000.0 + at)
         await store.change((row,))
         (task,) = await tasks_of(store, id_)
         await store.change((mark_given(task),))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
@@ -551,7 +552,7 @@ async def test_in_a_group_nothing_is_said_of_conversations(house: House) -> None
     await house.propose()
     asked = house.one.app.features.command_handlers()["skills"]
 
-    def said(person: str, *, group: bool = False) -> str:
+    def said(person: str, *, group: bool = False) -> Any:
         place = Address("chat", chat="x", group=group)
         row = Waiting(1, OWNER, Inbound("1", place, OWNER.id, 0.0, Command("skills")))
         return asked(State("default/x", person=person), row, "")

@@ -20,6 +20,8 @@ INSERT INTO egress_use VALUES('s', 'h', 443, '', 1, 2, 3, 1.0, 2.0);
 INSERT INTO process VALUES('p', 's', 'a', 'background', 'c', 'n', 1.0, x'7b7d', 'running', 1.0, 1.0, NULL, NULL, '', '',
   NULL, 0, '');
 INSERT INTO subagent VALUES('i', 1, 's', 'a/subagent:i', 't', 'running', 0, '', 1.0, NULL, 3, 4, x'7b7d', '', NULL);
+INSERT INTO teammate VALUES('s', 'ann', 'reader', 'i', 'active', 1.0, NULL);
+INSERT INTO mail VALUES('m', 's', 'ann', 'lead', 'message', 't', x'7b7d', NULL, '', '', 'given', 1.0);
 INSERT INTO task VALUES('s', 1, 'pending', 't', x'7b7d', 1.0);
 INSERT INTO long_work VALUES('s', 1, 0);
 INSERT INTO gathered VALUES('harvest', 's', 1, 1, 1.0, 'processed', '', 0);

@@ -67,6 +67,7 @@ COMMAND_RULES = dict.fromkeys(
         "model",
         "title",
         "approval",
+        "teams",
         "plan",
         "context",
         "compact",

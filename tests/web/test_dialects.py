@@ -16,6 +16,7 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
 from deskhand.types.options import SessionOptions
 from deskhand.types.process import Process
+from deskhand.types.teams import Teammate
 from deskhand.web import blocks, compat_computer
 from deskhand.web import dialect_computer as computer
 from deskhand.web import dialect_openagent as openagent
@@ -418,7 +419,7 @@ def test_toggles_and_compaction_for_openagent() -> None:
         e.Compacted((), "", 0, e.Ledger()),
     )
     assert found[0] == {"type": "plan_mode_changed", "enabled": False}
-    assert found[1]["type"] == "teams_changed" and "not yet" in found[1]["not_yet"]
+    assert found[1] == {"type": "teams_changed", "enabled": True}
     assert found[2] == {"type": "approval_changed", "enabled": True}
     assert [message["type"] for message in found[3:]] == ["compact"]
 
@@ -514,6 +515,9 @@ def test_sub_agents_for_openagent() -> None:
         def process_notice(self, id_: str) -> dict[str, Any] | None:
             raise AssertionError("no process has ended")
 
+        def team(self) -> list[Teammate]:
+            return []
+
         def subagent_work(self, name: str) -> openagent.SubagentWork | None:
             return {"k1": openagent.SubagentWork("explore", Usage(700, 30), 4, 1.234)}.get(name)
 
@@ -581,6 +585,9 @@ def test_a_command_in_the_background_has_ended_for_openagent() -> None:
 
         def process_notice(self, id_: str) -> dict[str, Any] | None:
             return {"task_id": id_}
+
+        def team(self) -> list[Teammate]:
+            return []
 
         def subagent_work(self, name: str) -> openagent.SubagentWork | None:
             raise AssertionError("there are no sub-agents")

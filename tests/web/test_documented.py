@@ -28,12 +28,6 @@ COMPUTER, OPENAGENT = (
     json.loads((FOLDER / f"{name}.json").read_text())
     for name in ("agent_computer", "openagent_core")
 )
-NOT_YET = {
-    "subagent_start": "sub-agents",
-    "subagent_end": "sub-agents",
-    "teammate_status": "teams",
-}
-"""What belongs to something that is not there: it is answered `not yet`, or never sent."""
 SHAPES: dict[str, tuple[str, ...]] = {
     "POST /api/models/select": ("status", "provider", "model_id", "base_url"),
     "POST /api/chat/my-session": ("response", "session_id", "mode"),
@@ -108,7 +102,7 @@ async def command(served: Served, example: dict[str, Any]) -> tuple[int, Any]:
 
 
 async def test_every_command_of_agent_computer(tmp_path: Path) -> None:
-    ran = pending = 0
+    ran = 0
     async with servings(tmp_path) as served:
         await served.owner.ask("POST", "/api/chat/my-session", {"message": "List the files"})
         job = {"name": "daily-check", "text": "---\nschedule: daily 09:00\n---\n\nCheck it."}
@@ -117,14 +111,10 @@ async def test_every_command_of_agent_computer(tmp_path: Path) -> None:
         for example in [each for each in COMPUTER["commands"] if each not in removals] + removals:
             name = f"{example['method']} {example['path']}"
             status, answer = await command(served, example)
-            if name in NOT_YET:
-                assert (status, answer["error"]["code"]) == (501, "not_yet"), name
-                pending += 1
-                continue
             assert status == 200 and has(SHAPES[name], answer), (name, status, answer)
             ran += 1
-    print(f"agent_computer: {ran} commands as documented, {pending} not yet")
-    assert (ran, pending, len(COMPUTER["commands"])) == (17, 0, 17)
+    print(f"agent_computer: {ran} commands as documented")
+    assert ran == len(COMPUTER["commands"]) == 17
 
 
 async def test_every_command_and_endpoint_of_openagent(tmp_path: Path) -> None:
@@ -157,31 +147,19 @@ async def test_every_command_and_endpoint_of_openagent(tmp_path: Path) -> None:
     assert ran == len(OPENAGENT["commands"]) + len(OPENAGENT["endpoints"]) == 14
 
 
-def named(frame: dict[str, Any]) -> str:
-    return (
-        "thinking with max_iterations"
-        if "max_iterations" in frame.get("fields", ())
-        else str(frame["type"])
-    )
-
-
-def check(documented: dict[str, Any], seen: list[dict[str, Any]]) -> tuple[int, int]:
-    """Each documented message of the server was seen, with its fields; what was not seen is what is
-    not there yet."""
-    shown = pending = 0
+def check(documented: dict[str, Any], seen: list[dict[str, Any]]) -> int:
+    """Each documented message of the server was seen, with its fields."""
+    shown = 0
     seen = [message for message in seen if "phase" not in message]
     for frame in documented["frames"]:
         if frame["to"] != "client":
-            continue
-        if named(frame) in NOT_YET:
-            pending += 1
             continue
         found = [message for message in seen if message["type"] == frame["type"]]
         if "max_iterations" in frame["fields"]:  # as it is told in deep work
             found = [message for message in found if "max_iterations" in message]
         assert found and all(set(frame["fields"]) <= set(each) for each in found), (frame, found)
         shown += 1
-    return shown, pending
+    return shown
 
 
 async def until(
@@ -214,12 +192,9 @@ async def test_every_message_of_agent_computer(tmp_path: Path) -> None:
             told: list[dict[str, Any]] = []
             await until(activity, "tool_result", told)
             assert [each["type"] for each in told] == ["tool_call", "tool_result"]
-    shown, pending = check(COMPUTER, seen)
-    print(
-        f"agent_computer: {len(sent)} messages sent, {shown} received as documented, "
-        f"{pending} not yet"
-    )
-    assert (len(sent), shown, pending, len(COMPUTER["frames"])) == (4, 9, 0, 13)
+    shown = check(COMPUTER, seen)
+    print(f"agent_computer: {len(sent)} messages sent, {shown} received as documented")
+    assert (len(sent), shown, len(COMPUTER["frames"])) == (4, 9, 13)
 
 
 async def test_every_message_of_openagent(tmp_path: Path) -> None:
@@ -252,17 +227,19 @@ async def test_every_message_of_openagent(tmp_path: Path) -> None:
         "cancel",
         "tool_approval_response",
     ]
-    elsewhere = ("compact", "background_result")  # see test_recorded_openagent.py
+    # see test_recorded_openagent.py
+    elsewhere = (
+        *("compact", "background_result"),
+        *("subagent_start", "subagent_end", "teammate_status"),
+    )
     left_out = {
         **OPENAGENT,
         "frames": [frame for frame in OPENAGENT["frames"] if frame["type"] not in elsewhere],
     }
-    shown, pending = check(left_out, seen)
-    print(
-        f"openagent-core: {len(sent)} messages sent, {shown + 2} received as documented, "
-        f"{pending} not yet"
-    )
-    assert (len(sent), shown, pending, len(OPENAGENT["frames"])) == (5, 12, 3, 22)
+    shown = check(left_out, seen)
+    received = shown + len(elsewhere)
+    print(f"openagent-core: {len(sent)} messages sent, {received} received as documented")
+    assert (len(sent), received, len(OPENAGENT["frames"])) == (5, 17, 22)
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ async def test_how_a_conversation_is_held(tmp_path: Path) -> None:
         held = await settled(
             served.owner, "/api/sessions/new", lambda found: found["options"]["approval"]
         )
-        assert held["session"]["title"] == "Mine" and held["not_yet"] == ["teams"]
+        assert held["session"]["title"] == "Mine" and held["options"]["teams"]
         assert held["options"]["thinking"] == "high" and not held["running"]
         await served.owner.ask("POST", "/api/chat/new", {"message": "do it"})
         state = await served.owner.get("/api/sessions/new/state")

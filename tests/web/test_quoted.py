@@ -128,6 +128,14 @@ ASKED: dict[str, Sequence[dict[str, Any]]] = {
     "todo_list": [{}],
     "spawn_agent": [],  # a model says what comes of it
     "subagents": [{"action": "list"}, {"action": "agents"}, {"action": "status", "id": "nothing"}],
+    "spawn_teammate": [],  # a model says what comes of it
+    "shutdown_request": [{"teammate": "nobody"}],
+    "plan_review": [{"request_id": "nothing", "approve": True}],
+    "message_teammate": [{"to": "nobody", "content": "x"}],
+    "read_inbox": [{}],
+    "list_teammates": [{}],
+    "broadcast": [{"content": "x"}],
+    "check_protocol": [{"request_id": "nothing"}],
     "rehearse_program": [{"program": "say(read('page.txt'))"}],
     "run_program": [],  # says what was rehearsed
 }

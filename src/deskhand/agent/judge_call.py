@@ -37,7 +37,7 @@ async def judge_call(session: Session, call: OpenCall) -> Verdict:
     if call.ask is not None:
         return make_failed_result(call, *approval.explain_unanswered(call.ask))
     tools = session.agent.tools
-    tool = find_tool(call.call.name, tools)
+    tool = find_tool(call.call.name, tools, call.call.arguments)
     if call.started and (tool is None or tool.spec.replay == "never"):
         return make_failed_result(call, "interrupted", UNCERTAIN)  # nobody saw its end
     if tool is None:

@@ -17,14 +17,15 @@ from .session import Session
 async def make_tool_context(session: Session, call: OpenCall) -> Context:
     """What this call reaches. Raises ToolError when the workspace cannot be opened."""
     runtime = session.runtime
+    agent = session.agent
     state = session.state
     turn = session.turn
     return CallContext(
         session=session.name,
         principal=turn.principal,
         address=turn.address,
-        agent=session.agent.name,
-        reach=await session.agent.workspace.open_scope(),
+        agent=agent.name,
+        reach=await agent.workspace.open_scope(),
         clock=runtime.clock,
         ids=runtime.ids,
         key=f"{session.name}#{call.n}.{call.call.id}",
@@ -35,6 +36,7 @@ async def make_tool_context(session: Session, call: OpenCall) -> Context:
         options=state.options,
         running=session,
         call_id=call.call.id,
+        seat=agent.seat,
         n=state.n,
         secrets=runtime.secrets.stream(),
     )

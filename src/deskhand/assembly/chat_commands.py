@@ -215,7 +215,8 @@ def _restart(state: State, args: str) -> str:
     return "I am restarting and will write here when I am back."
 
 
-CommandHandlers = Mapping[str, Callable[[State, Waiting, str], str]]
+CommandReply = str | tuple[SessionOptions, str]
+CommandHandlers = Mapping[str, Callable[[State, Waiting, str], CommandReply]]
 """Commands that somebody answers who knows more than the conversation: by name, from it, who asks
 where, and the arguments."""
 

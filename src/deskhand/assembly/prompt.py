@@ -20,6 +20,7 @@ from ..types.errors import ConfigError
 from ..types.identity import EVERYBODY, Address, Principal
 from ..types.labels import LOCAL
 from ..types.messages import Audio, Text
+from ..types.subagents import is_subagent_session
 from ..workspace.quarantine import NOTHING_HELD, HeldBack, Quarantine
 from .file_cache import Texts
 from .knowledge_index import Knowledge
@@ -48,6 +49,10 @@ exit_plan_mode with the plan; the person says yes to it, or what to change."""
 DEEP_WORK_PROMPT = f"""{shim_tasks.DEEP_WORK_HEADING} Break it into tasks with manage_tasks, and into subtasks where one
 is large. Set a task in_progress when you begin it and complete it with its result before you begin the next. Do not
 stop while tasks are open; set one blocked only where you need the person, and say in its result what for."""
+TEAMS_PROMPT = """# Team
+You may lead a team: take teammates in with spawn_teammate for work that can go on side by side, and write to them with
+message_teammate. Put larger work on the task list with manage_tasks: teammates take what nobody has. Their answers and
+messages come by themselves, so end your turn when you only wait for them."""
 
 WORKSPACE_FILES = ("RULES.md", "SOUL.md", "USER.md", "CODE.md", "AGENTS.md")
 MINIMAL_FILES = WORKSPACE_FILES[:2]
@@ -136,6 +141,8 @@ class Prompt:
             place.append(DEEP_WORK_PROMPT)
         if state.options.plan_mode:
             place.append(PLAN_MODE_PROMPT)
+        if state.options.teams and not is_subagent_session(state.session):
+            place.append(TEAMS_PROMPT)
         if has_voice_input(state) if sources.voice is None else sources.voice:
             place.append(SPOKEN_STYLE)
         elif sources.mode == "full":

@@ -105,13 +105,14 @@ class SubagentKindConfig(
     steps: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | None = None
 
 
-SubagentKind = Literal["explore", "research", "plan", "code", "general"]
+SubagentKind = Literal["explore", "research", "plan", "code", "general", "teammate"]
 
 
 class SubagentsConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Sub-agents: how deep one may begin another (0: none at all), how many work at once for one
     conversation and for all, and what each may use. `model` and `temperature` are theirs, where
-    they are not to be those of the agent; `kinds` are what differs for one kind."""
+    they are not to be those of the agent; `kinds` are what differs for one kind. A team has at most
+    so many `teammates`; one that has had nothing to do for `teammate_idle_s` shuts down."""
 
     depth: Annotated[int, msgspec.Meta(ge=0, le=5)] = 3
     per_session: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
@@ -121,6 +122,8 @@ class SubagentsConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     model: str = ""
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     kinds: Mapping[SubagentKind, SubagentKindConfig] = {}
+    teammates: Annotated[int, msgspec.Meta(ge=0, le=20)] = 5
+    teammate_idle_s: Annotated[float, msgspec.Meta(ge=1, le=30 * 86_400)] = 3_600.0
 
 
 BudgetPeriod = Literal["day", "month", "ever"]

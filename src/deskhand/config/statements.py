@@ -21,6 +21,7 @@ PACKAGES = [
     "memory",
     "secrets",
     "subagents",
+    "teams",
     "supervision",
     "tools",
     "users",

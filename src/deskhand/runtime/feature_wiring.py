@@ -33,6 +33,10 @@ from ..subagents.restrict import Restricting
 from ..subagents.tasks import Subagents
 from ..subagents.tools import make_subagent_tools
 from ..supervision.restart_with_backoff import Child
+from ..teams.command import TeamsCommand
+from ..teams.desk import TeamDesk
+from ..teams.team import Teams
+from ..teams.tools import FOR_TEAMMATES, make_team_tools
 from ..tools.base import Tool
 from ..types.events import Recalled
 from ..types.identity import EVERYBODY, Waiting, only_person
@@ -64,8 +68,10 @@ class FeatureWiring:
         self.past_search = PastSearch(ground.store, lambda: ground.settings().config.timezone)
         self.subagents = Subagents(ground, self.injector)
         self._restricting = Restricting(
-            ground.store, ground.settings, ground.agent_of, self.agent_in_session
+            ground.store, ground.settings, ground.agent_of, self.agent_in_session, FOR_TEAMMATES
         )
+        self.teams = Teams(ground, self.injector, self.subagents)
+        self._team_desk = TeamDesk(self.subagents, ground.store, ground.settings, self.teams.expect)
         self.learning = Learning(ground, self.side_queries, self.remembering.memory)
         self.jobs = JobWiring(ground, self.injector, self.learning)
         self.summarizer = Summarizer(ground.store, self.side_queries, ground.clock)
@@ -87,10 +93,12 @@ class FeatureWiring:
         yield from self.jobs.children()
         yield Child("skills", self.reviewing.run)
         yield Child("sub-agents", self.subagents.run)
+        yield Child("teams", self.teams.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """The tools of the features for this agent."""
         helpers = make_subagent_tools(self.subagents, self.host.store, self.host.settings)
+        helpers += make_team_tools(self._team_desk)
         own = (*helpers, *self.past_search.tools(), *self.continuing.tools(), *self._changes)
         return (*self.remembering.tools(), *own, *self.jobs.tools, propose_skill)
 
@@ -119,6 +127,7 @@ class FeatureWiring:
             "cost": lambda state, row, args: self.budgets.render_cost(state.session, row.principal),
             "memory": self.memory_command.answer,
             "agents": self._answer_agents,
+            "teams": TeamsCommand(self.host.store).answer,
             "jobs": JobsCommand(self.host, self.jobs.files).answer,
             "skills": self._answer_skills,
         }

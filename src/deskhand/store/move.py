@@ -50,6 +50,8 @@ WHOLE = (
     "egress_use",
     "process",
     "subagent",
+    "teammate",
+    "mail",
     "task",
     "long_work",
     "fact",

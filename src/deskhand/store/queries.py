@@ -11,6 +11,7 @@ from ..types.events import ModelReplied, decode_event
 from ..types.identity import Address, Principal
 from ..types.process import Process, parse_process_row
 from ..types.subagents import SubagentTask, is_subagent_session, parse_task_row
+from ..types.teams import Teammate, parse_teammate_row
 from .base import SessionRow, StatementReader, Store
 
 _encode = msgspec.json.encode
@@ -249,6 +250,18 @@ def subagents_of(store: Store, session: str, limit: int) -> list[SubagentTask]:
     """The tasks that this session has given to sub-agents, the latest first."""
     rows = store.query_sync("subagent_list", (session, limit))
     return [parse_task_row(row) for row in rows]
+
+
+def teammates_of(store: Store, team: str) -> list[Teammate]:
+    """The team of this conversation, in the order in which they came; also those that have shut
+    down."""
+    return [parse_teammate_row(row) for row in store.query_sync("teammate_list", (team,))]
+
+
+def shut_down_teammate(teammate: Teammate) -> Change:
+    """It takes no more work, until it is called back. Nothing of the commit is written where it has
+    shut down before."""
+    return Change("teammate_gone", (teammate.team, teammate.name), must=True)
 
 
 def count_calls(store: Store, session: str, since: float) -> int:

@@ -175,6 +175,12 @@ UPDATE subagent SET said = 'its conversation was erased', label = NULL,
   state = CASE WHEN state IN ('wanted', 'running') THEN 'error' ELSE state END
 WHERE session = ?
 
+-- teammate_erase --
+DELETE FROM teammate WHERE team = ?
+
+-- mail_erase --
+DELETE FROM mail WHERE team = ?
+
 -- task_erase --
 DELETE FROM task WHERE session = ?
 
@@ -447,7 +453,7 @@ WHERE parent IN (SELECT session FROM below) AND at <= ?3 AND (told = 0 OR state 
 -- subagent_asking: of the sessions that ask a person, this one and those that work for it --
 SELECT ask.session, ask.ask_id FROM ask JOIN event ON event.session = ask.session AND event.n = ask.n
 WHERE event.kind <> 'calls_handed_over' AND (ask.session = ?1 OR ask.session IN (
-  SELECT session FROM subagent WHERE told = 0 AND state = 'running' AND json_extract(request, '$.root') = ?1))
+  SELECT session FROM subagent WHERE state = 'running' AND json_extract(request, '$.root') = ?1))
 
 -- subagent_stop_all on postgresql --
 WITH RECURSIVE below(session) AS (
@@ -459,6 +465,26 @@ WHERE parent IN (SELECT session FROM below) AND at <= $3 AND (told = 0 OR state 
 -- subagent_unwanted: the call that waited for this task was interrupted --
 UPDATE subagent SET stop = ?1, told = 1
 WHERE CASE round WHEN 1 THEN id ELSE id || '.' || round END = ?2 AND state IN ('wanted', 'running')
+
+-- teammate_list: the members of a team, those that have shut down included --
+SELECT team, name, role, id, state, at, idle_since,
+  EXISTS(SELECT 1 FROM subagent WHERE subagent.id = teammate.id AND subagent.state IN ('wanted', 'running')),
+  EXISTS(SELECT 1 FROM mail WHERE mail.team = teammate.team AND mail.sender = teammate.name
+    AND mail.kind = 'plan_approval_request' AND mail.answer = '' AND mail.state <> 'dropped')
+FROM teammate WHERE team = ? ORDER BY at, name
+
+-- teammate_stop_work: its teammates work on for nobody --
+UPDATE subagent SET stop = ?, told = 1
+WHERE id IN (SELECT id FROM teammate WHERE team = ?) AND state IN ('wanted', 'running')
+
+-- teammate_gone --
+UPDATE teammate SET state = 'gone', idle_since = NULL WHERE team = ? AND name = ? AND state = 'active'
+
+-- teammate_stop: whoever stops a conversation ends its team --
+UPDATE teammate SET state = 'gone', idle_since = NULL WHERE team = ? AND state = 'active'
+
+-- mail_stop --
+UPDATE mail SET state = 'dropped' WHERE team = ? AND state = 'wanted'
 
 -- session_calls --
 SELECT count(*) FROM event WHERE session = ? AND at >= ? AND kind IN ('tool_finished', 'call_closed')

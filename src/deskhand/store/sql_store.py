@@ -52,6 +52,8 @@ ERASED_TABLES = (
     "process_erase",
     "subagent_erase",
     "subagent_lost",
+    "teammate_erase",
+    "mail_erase",
     "task_erase",
     "long_work_erase",
 )
@@ -107,6 +109,8 @@ class SqlStore(ReadQueries):
         def work(db: StatementRunner) -> Accepted:
             for change in changes:
                 db.execute(self._statements[change.statement], change.args).fetchall()
+                if change.must and not db.changes():
+                    raise StaleSession("this was changed meanwhile")
             return self._accept(db, inbound, body, session, first)
 
         return await self._writer.run(work)
@@ -176,6 +180,8 @@ class SqlStore(ReadQueries):
             db.execute(self._sql["outbox_reported"], (key,))
         for change in commit.changes:
             db.execute(self._statements[change.statement], change.args)
+            if change.must and not db.changes():
+                raise StaleSession(f"{session!r} would write over what was changed meanwhile")
         if commit.close:
             db.execute(self._sql["open_close"], (session,))
             if not db.changes():  # a message waits
@@ -210,6 +216,8 @@ class SqlStore(ReadQueries):
                 before = db.total_changes()
                 db.execute(self._statements[change.statement], change.args).fetchall()
                 counts.append(db.total_changes() - before)
+                if change.must and not counts[-1]:
+                    raise StaleSession("this was changed meanwhile")
             return counts
 
         return await self._writer.run(work)

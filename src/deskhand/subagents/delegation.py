@@ -16,22 +16,32 @@ from ..types.labels import LOCAL, join_labels
 from ..types.messages import clean_text
 from ..types.options import SessionOptions
 from ..types.subagents import SubagentTask, TaskRequest
-from .kinds import KINDS
+from .kinds import KINDS, TEAMMATE
 
 MAX_TASK_CHARS = 50_000
 TITLE_CHARS = 60
 MAX_DEPENDENCIES = 20
 
 
+class Member(msgspec.Struct, frozen=True):
+    """A member of a team: its name, and what its system prompt says of it. With `plans` it only
+    looks until the lead has said yes to its plan."""
+
+    name: str
+    identity: str
+    plans: bool = False
+
+
 class NewTask(msgspec.Struct, frozen=True):
     """A task as a model gives it. `agent` is a kind, an agent by name, or '' for the same agent
-    once more. `waits`: the call rests until there is a result."""
+    once more. `waits`: the call rests until there is a result. `member` is what it is in a team."""
 
     task: str
     agent: str = ""
     label: str = ""
     waits: bool = True
     depends_on: tuple[str, ...] = ()
+    member: Member | None = None
 
 
 def new_id(context: Context) -> str:
@@ -58,6 +68,7 @@ def make_request(
             "a sub-agent waits for those that it begins, as nobody hears of them once it has ended"
         )
     path = parent.request.path if parent is not None else ()
+    member = wish.member
     depth = settings.config.subagents.depth
     if len(path) >= depth:
         raise ToolError(f"sub-agents are at most {depth} deep: do it yourself")
@@ -68,18 +79,33 @@ def make_request(
         label=join_labels((LOCAL, context.label)),
         audience=context.audience,
         call_id=context.call_id,
-        kind=kind,
+        kind=TEAMMATE if member is not None else kind,
+        teammate=member.name if member is not None else "",
+        identity=member.identity if member is not None else "",
         waits=wish.waits,
         shared=context.person == EVERYBODY,
         address=context.address,
         root=parent.request.root if parent is not None else context.session,
         job=parent.request.job if parent is not None else _job_of(context.principal),
         people=parent.request.people if parent is not None else context.address,
-        path=(*path, _make_title(wish, kind or agent)),
+        path=(*path, make_title(wish.label or wish.task, _name_of(wish) or kind or agent)),
         agents=(*agents, agent),
-        options=_inherit_options(context.options, models=agent == context.agent),
+        options=_options_for(wish, context, models=agent == context.agent),
         depends_on=wish.depends_on,
     )
+
+
+def _name_of(wish: NewTask) -> str:
+    return wish.member.name if wish.member is not None else ""
+
+
+def _options_for(wish: NewTask, context: Context, *, models: bool) -> SessionOptions:
+    options = _inherit_options(context.options, models=models)
+    member = wish.member
+    if member is None:
+        return options
+    plans = member.plans or bool(options.plan_mode)
+    return replace(options, teams=True, plan_mode=plans, system_prompt=member.identity)
 
 
 def make_follow_up(
@@ -99,9 +125,18 @@ def make_follow_up(
         waits=False,
         shared=last.shared or context.person == EVERYBODY,
         address=context.address,
-        options=_inherit_options(context.options, models=agent == context.agent),
+        options=_follow_options(context, last),
         depends_on=(),
     )
+
+
+def _follow_options(context: Context, last: TaskRequest) -> SessionOptions:
+    """A teammate stays one, and goes on as it was told to where it is no lead who writes to it."""
+    options = _inherit_options(context.options, models=last.agents[-1] == context.agent)
+    if not last.teammate:
+        return options
+    kept = last.options
+    return replace(options, teams=True, system_prompt=last.identity, plan_mode=kept.plan_mode)
 
 
 def clean_task(text: str) -> str:
@@ -147,8 +182,9 @@ def _job_of(principal: Principal) -> str:
     return principal.id.removeprefix("job:") if principal.kind == "clock" else ""
 
 
-def _make_title(wish: NewTask, who: str) -> str:
-    words = " ".join(clean_text(wish.label or wish.task).split())
+def make_title(task: str, who: str) -> str:
+    """What a list calls this task: who works on it, and its first words."""
+    words = " ".join(clean_text(task).split())
     if len(words) > TITLE_CHARS:
         words = f"{words[:TITLE_CHARS].rstrip()}\N{HORIZONTAL ELLIPSIS}"
     return f"{who}: {words}"

@@ -30,6 +30,12 @@ WITHOUT = frozenset(
 )
 """What no sub-agent has: whoever gave the task speaks with people, and decides what lasts. What ran
 in the background would end when nobody hears of it."""
+FOR_LEADS = frozenset({"spawn_teammate", "shutdown_request", "plan_review"})
+FOR_TEAMS = frozenset(
+    {"message_teammate", "read_inbox", "list_teammates", "broadcast", "check_protocol"}
+)
+"""What only the lead of a team has, and what its teammates have as well."""
+TEAMMATE = "teammate"
 NESTING = frozenset({SPAWN_AGENT, SUBAGENTS})
 
 
@@ -71,12 +77,19 @@ KINDS: Mapping[str, Kind] = {
     ),
     "general": Kind("does whatever it is told", "Do it, and answer with what came of it."),
 }
+MEMBER = Kind(
+    "",
+    "You are a teammate. Your last message goes to the lead. Write to others with "
+    "message_teammate; what they write to you comes by itself. manage_tasks shows the task list "
+    "of the team: what you take, set in_progress with you as its owner, and complete it with its "
+    "result.",
+)
 ITSELF = Kind("the same agent again", "", nests=True)
 """Another agent, or the same once more: with its own tools."""
 
 
 def kind_of(name: str) -> Kind:
-    return KINDS.get(name, ITSELF)
+    return MEMBER if name == TEAMMATE else KINDS.get(name, ITSELF)
 
 
 def choose_tools(kind: Kind, tools: Tools, *, nests: bool) -> list[str]:
@@ -87,9 +100,11 @@ def choose_tools(kind: Kind, tools: Tools, *, nests: bool) -> list[str]:
 
 def _has_tool(kind: Kind, tool: Tool, *, nests: bool) -> bool:
     spec = tool.spec
+    if spec.name in FOR_TEAMS:
+        return kind is MEMBER
     if spec.name in NESTING:
         return nests and kind.nests
-    if spec.name in WITHOUT:
+    if spec.name in WITHOUT or spec.name in FOR_LEADS:
         return False
     if kind.looks_only and not is_read_only(spec.effect):
         return False

@@ -9,6 +9,11 @@ from ..types.messages import Text
 from ..types.subagents import SubagentTask
 from .kinds import kind_of
 
+_SUBAGENT = (
+    "You are a sub-agent. Nobody reads along: your last message is handed back to whoever gave you "
+    "this task, so it must say all that they need. If something is missing, say what, and end."
+)
+
 
 def render_task(
     task: SubagentTask, needed: Sequence[SubagentTask], *, heading: bool
@@ -17,14 +22,10 @@ def render_task(
     before it."""
     if not heading:
         return (Text(task.request.task, task.request.label),)
-    first = (
-        "[You are a sub-agent. Nobody reads along: your last message is handed back to whoever "
-        "gave you this task, so it must say all that they need. If something is missing, say what, "
-        "and end."
-    )
     how = kind_of(task.request.kind).task
+    first = "[" if task.request.teammate else f"[{_SUBAGENT}"
     parts = [
-        Text(f"{first}{' ' * bool(how)}{how}]\n\n", LOCAL),
+        Text(f"{first}{' ' * (len(first) > 1 and bool(how))}{how}]\n\n", LOCAL),
         Text(task.request.task, task.request.label),
     ]
     for each in needed:
@@ -38,7 +39,8 @@ def render_result(task: SubagentTask, *, heading: bool = True) -> str:
     said = task.said.strip() or "[no answer]"
     if task.state == "done" and not heading:
         return said
-    return f"[sub-agent {task.id} “{task.title}” {_STATE_WORDS[task.state]}]\n{said}"
+    who = f"teammate {task.request.teammate}" if task.request.teammate else f"sub-agent {task.id}"
+    return f"[{who} “{task.title}” {_STATE_WORDS[task.state]}]\n{said}"
 
 
 _STATE_WORDS = {

@@ -27,10 +27,19 @@ class LiveTasks(msgspec.Struct, frozen=True):
     all: int
 
 
-def add_task(name: TaskName, parent: str, session: str, request: TaskRequest, at: float) -> Change:
-    """`parent` gives a task to the sub-agent with this session. Does nothing where that was done
+class TaskPlace(msgspec.Struct, frozen=True):
+    """The conversation that gives a task, and that of the sub-agent."""
+
+    parent: str
+    session: str
+
+
+def add_task(
+    name: TaskName, place: TaskPlace, request: TaskRequest, at: float, *, told: bool = False
+) -> Change:
+    """A task is given. `told`: nobody is to hear of its end. Does nothing where that was done
     before."""
-    row = (parent, session, request.path[-1], at, _encode(request))
+    row = (place.parent, place.session, request.path[-1], at, _encode(request), int(told))
     return Change("subagent_add", (name.id, name.round, *row))
 
 

@@ -18,6 +18,7 @@ from ..store.queries import find_subagent
 from ..tools.base import Tools
 from ..tools.deferred import TOOL_SEARCH, ToolSearch, defer_tools
 from ..types.subagents import SubagentTask
+from ..types.teams import TeamSeat
 from .kinds import choose_tools, kind_of
 
 
@@ -38,7 +39,7 @@ class BothJudges:
 
 class Restricting:
     """Makes agents as they are in the conversations of sub-agents. `agent_of` is the agent of a
-    conversation, `inside` as it is there."""
+    conversation, `inside` as it is there. `for_teammates` are tools that only teammates have."""
 
     def __init__(
         self,
@@ -46,11 +47,13 @@ class Restricting:
         settings: Callable[[], Settings],
         agent_of: Callable[[str], Agent],
         inside: Callable[[str, Agent], Agent],
+        for_teammates: Tools,
     ) -> None:
         self._store = store
         self._settings = settings
         self._agent_of = agent_of
         self._inside = inside
+        self._for_teammates = for_teammates
 
     def restrict(self, session: str, agent: Agent) -> Agent:
         """The agent as the sub-agent whose conversation this is."""
@@ -91,6 +94,9 @@ class Restricting:
         kind = kind_of(request.kind)
         names = choose_tools(kind, agent.tools, nests=request.depth < config.depth)
         agent = replace(agent, tools=_keep_tools(agent.tools, names), depth=request.depth)
+        if request.teammate:
+            seat = TeamSeat(task.parent, request.teammate)
+            agent = replace(agent, tools={**agent.tools, **self._for_teammates}, seat=seat)
         return _with_limits(agent, config, request.kind, kept=request.agents[:-1])
 
 

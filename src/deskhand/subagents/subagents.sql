@@ -1,5 +1,6 @@
 -- subagent_add --
-INSERT INTO subagent(id, round, parent, session, title, state, at, request) VALUES(?, ?, ?, ?, ?, 'wanted', ?, ?)
+INSERT INTO subagent(id, round, parent, session, title, state, at, request, told)
+VALUES(?, ?, ?, ?, ?, 'wanted', ?, ?, ?)
 ON CONFLICT DO NOTHING
 
 -- subagent_open: what is to be given, goes on, or has to be told --

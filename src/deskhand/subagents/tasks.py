@@ -68,7 +68,7 @@ from ..users.queries import roles_of
 from . import queries
 from .delegation import NewTask, check_other_agent, make_follow_up, make_request, new_id
 from .messages import render_result, render_task
-from .queries import TaskEnd, TaskName
+from .queries import TaskEnd, TaskName, TaskPlace
 
 log = logging.getLogger(__name__)
 
@@ -274,7 +274,7 @@ class Subagents:
     async def _give(self, task: SubagentTask, needed: Sequence[SubagentTask]) -> None:
         """Put the task to the sub-agent, in one transaction with the row that says so. Raises
         Refused and ToolError, where it may not be given any more."""
-        principal = await self._principal_of(task)
+        principal = await self.principal_of(task)
         agent = task.request.agents[-1]
         parents = task.parent.partition("/")[0]
         if agent != parents:
@@ -314,7 +314,7 @@ class Subagents:
             return await self._end_with(task, found, past)
         if task.stop and is_received(past, task.key):
             stop = Command("stop", STOP_TURN_ONLY)
-            await self._hand_in(task, "stop", stop, await self._principal_of(task))
+            await self._hand_in(task, "stop", stop, await self.principal_of(task))
             self._wake(task.session, cut=True)
         return task
 
@@ -351,7 +351,7 @@ class Subagents:
         is_waited = await self._is_waited(task)
         if not is_waited and not await self._may_open_turn(task):
             return
-        principal = await self._principal_of(task)
+        principal = await self.principal_of(task)
         part = Text(render_result(task, heading=not is_waited), task.label)
         inbound = Inbound(
             external_id=f"{task.key}:end",
@@ -384,7 +384,7 @@ class Subagents:
         handed = (call.handed for call in state.calls.values())
         return any(each is not None and each.id == task.name for each in handed)
 
-    async def _principal_of(self, task: SubagentTask) -> Principal:
+    async def principal_of(self, task: SubagentTask) -> Principal:
         """Whoever acts in this task: for its person, with the rank that they still have."""
         given = task.request.principal
         person = Principal(responsible_person(given), given.roles)
@@ -414,8 +414,8 @@ class Subagents:
 
         id_ = new_id(context)
         own = subagent_session(agent, id_)
-        name = TaskName(id_)
-        row = queries.add_task(name, context.session, own, request, context.clock.now())
+        place = TaskPlace(context.session, own)
+        row = queries.add_task(TaskName(id_), place, request, context.clock.now())
         return id_, self._expect(id_, row)
 
     async def plan_follow_up(self, id_: str, text: str, context: Context) -> tuple[str, Change]:
@@ -427,7 +427,8 @@ class Subagents:
         request = make_follow_up(text, context, self._host.settings(), last.request)
         key = TaskName(id_, last.round + 1)
         name = task_name(key.id, key.round)
-        row = queries.add_task(key, last.parent, last.session, request, context.clock.now())
+        place = TaskPlace(last.parent, last.session)
+        row = queries.add_task(key, place, request, context.clock.now())
         return name, self._expect(name, row)
 
     async def find_tasks(self, id_: str, session: str) -> list[SubagentTask]:
@@ -451,7 +452,11 @@ class Subagents:
 
     def _expect(self, name: str, row: Change) -> Change:
         """The call is about to be committed: then the task of this name is to be given."""
+        self.expect_task(name)
+        return row
+
+    def expect_task(self, name: str) -> None:
+        """The task of this name is in the store, or is about to be."""
         self._expected[name] = self._host.clock.monotonic() + EXPECTED_S
         self._poke.set()
         self._listen(wanted=True)
-        return row

@@ -129,6 +129,8 @@ class ManageSubagents:
         if given.action == "status":
             return _told("\n".join(map(_render_status, tasks)), tasks, context)
         if given.action == "send":
+            if last.request.teammate:
+                raise ToolError(f"{last.request.teammate} is a teammate: use message_teammate")
             name, row = await self._subagents.plan_follow_up(given.id, given.task, context)
             return _begun(name, row, context)
         if not last.is_live:

@@ -8,6 +8,7 @@ people write.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -144,6 +145,12 @@ PARAMETER_ALIASES: dict[str, dict[str, str]] = {
         "description": "label",
         **dict.fromkeys(("agent_type", "subagent_type", "name"), "agent"),
     },
+    "message_teammate": {
+        **dict.fromkeys(("text", "message"), "content"),
+        **dict.fromkeys(("recipient", "teammate"), "to"),
+        "type": "msg_type",
+    },
+    "shutdown_request": dict.fromkeys(("name", "to"), "teammate"),
     "subagents": {
         **dict.fromkeys(("task_id", "session_id"), "id"),
         **dict.fromkeys(("prompt", "message"), "task"),
@@ -174,9 +181,18 @@ IMPLIED_ARGUMENTS: dict[str, dict[str, Any]] = {
 """Names that say more than which tool: the arguments that they stand for."""
 
 
-def find_tool(name: str, tools: Tools) -> Tool | None:
+NO_ARGUMENTS = msgspec.Raw(b"{}")
+_BY_ARGUMENT = {"send_message": (re.compile(rb'"to"\s*:'), "message_teammate")}
+"""Tools that are another one where they are given an argument that they do not have."""
+
+
+def find_tool(name: str, tools: Tools, arguments: msgspec.Raw = NO_ARGUMENTS) -> Tool | None:
     """The tool that a model calls by this name, ours or one from elsewhere; None where there is
     none."""
+    if name in _BY_ARGUMENT:
+        argument, other = _BY_ARGUMENT[name]
+        if other in tools and (name not in tools or argument.search(bytes(arguments))):
+            return tools[other]
     tool = tools.get(name) or tools.get(TOOL_ALIASES.get(name, ""))
     if tool is None or name in tools or name not in IMPLIED_ARGUMENTS:
         return tool

@@ -23,18 +23,20 @@ from ..types.labels import LOCAL, UNTRUSTED, Label, join_labels
 from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.options import SessionOptions
 from ..types.process import Process
+from ..types.teams import TeamSeat
 from .command_network import CommandNetwork, NetworkUser
 from .file_snapshots import FileSnapshots
 from .paths import Allowed, Workspace
 
-ToolMode = Literal["", "deep_work", "plan"]
+ToolMode = Literal["", "deep_work", "plan", "teams"]
 
 
 class Spec(msgspec.Struct, frozen=True):
     """What the model and the gate know of a tool. `parameters` is its JSON schema; `reads` labels
     the text that it returns without a label of its own.
 
-    With a `mode` it is offered where the conversation is in that, though it is deferred. `hint`
+    With a `mode` it is offered where the conversation is in that, though it is deferred; those of
+    teams nowhere else. `hint`
     says in a few words what a deferred tool is for, where its name does not. Tools whose effect is
     `none` or `fetch` and that may run again run side by side.
     """
@@ -178,7 +180,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     labels name them: what is for others never reaches it. `approved`: a person saw exactly this
     call and allowed it. `person` is the one who is alone with the agent, EVERYBODY where it is a
     group or several have taken part. `options` say how the conversation is held. `call_id` is the
-    call.
+    call. `seat` is the place in a team, where a teammate makes the call.
     """
 
     session: str
@@ -195,6 +197,12 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     person: str = EVERYBODY
     options: SessionOptions = SessionOptions()
     call_id: str = ""
+    seat: TeamSeat | None = None
+
+    @property
+    def board(self) -> str:
+        """The conversation whose task list is meant: a teammate has that of its lead."""
+        return self.seat.team if self.seat is not None else self.session
 
     def emit(self, text: str) -> None:
         """Show output while the tool runs. It may be dropped, and never blocks. Outside of a
@@ -270,7 +278,10 @@ def get_effect_function(tool: Tool | JudgedCall) -> Callable[[msgspec.Raw, Addre
 
 
 def is_offered(spec: Spec, options: SessionOptions) -> bool:
-    """Whether a conversation that is held so may have this tool: in plan mode only what looks."""
+    """Whether a conversation that is held so may have this tool: in plan mode only what looks, and
+    what is for teams only where there is one."""
+    if spec.mode == "teams" and not options.teams:
+        return False
     return is_read_only(spec.effect) or not options.plan_mode
 
 
@@ -278,6 +289,10 @@ def is_in_mode(spec: Spec, options: SessionOptions) -> bool:
     """Whether a conversation that is held so is in the mode that this tool is for."""
     if spec.mode == "plan":
         return bool(options.plan_mode)
+    if spec.mode == "teams":
+        return bool(options.teams)
+    if spec.mode == "deep_work" and options.teams:
+        return True  # a team shares its task list
     return spec.mode != "" and spec.mode == options.mode
 
 

@@ -134,7 +134,7 @@ class ToolSchemas:
     def offered(self, options: SessionOptions) -> tuple[ToolSchema, ...]:
         """Those that a conversation with these options is offered, in the order in which they
         are."""
-        key = (options.mode, options.plan_mode, options.loaded_tools)
+        key = (options.mode, options.plan_mode, options.teams, options.loaded_tools)
         found = self._offered.get(key)
         if found is None:
             if len(self._offered) >= MAX_CHOICES:

@@ -210,6 +210,13 @@ def put_task(session: str, task: Task, at: float) -> Change:
     return Change("task_put", _task_row(session, task, at))
 
 
+def change_task(session: str, before: Task | None, task: Task, at: float) -> Change:
+    """Write a task over what was read of it (None: it was not there). Nothing of the commit is
+    written where somebody has changed it since."""
+    read = None if before is None else _encode(before)
+    return Change("task_change", (*_task_row(session, task, at), read), must=True)
+
+
 def import_tasks(session: str, tasks: Iterable[Task], at: float) -> tuple[Change, ...]:
     """Write these tasks. Those that are there already stay as they are."""
     return tuple(Change("task_import", _task_row(session, task, at)) for task in tasks)

@@ -18,7 +18,7 @@ from .output import make_bounded_result
 from .task_graph import merge_changes, parse_status, require_task, to_one_line
 from .task_rows import load_graph
 from .task_words import graph_label, render_progress, render_tasks, to_openagent, to_todos
-from .tasks import make_task_result, manage_tasks, task_label
+from .tasks import add_comment, make_task_result, manage_tasks, task_label
 
 MAX_TODOS = 20
 
@@ -70,6 +70,7 @@ async def task_update(  # noqa: PLR0913 -- one parameter for each argument
     add_blocked_by: list[int] = [],  # noqa: B006 -- becomes a schema
     add_blocks: list[int] = [],  # noqa: B006 -- becomes a schema
     metadata: dict[str, Any] = {},  # noqa: B006 -- becomes a schema
+    comment: str = "",
 ) -> Done:
     """Change a task: set it in_progress when you begin it, completed when it is done; then it
     blocks nothing more.
@@ -88,6 +89,8 @@ async def task_update(  # noqa: PLR0913 -- one parameter for each argument
     given: dict[str, Any] = {name: text for name, text in texts.items() if text}
     if owner is not None:
         given["owner"] = owner
+    if comment:
+        given["comments"] = add_comment(task, comment, context)
     if metadata:
         merged = task.metadata | metadata
         given["metadata"] = {key: value for key, value in merged.items() if value is not None}

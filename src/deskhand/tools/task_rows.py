@@ -3,7 +3,7 @@ with what they were before; and taken back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from ..types.tasks import Task, TaskGraph
 from .base import Context
 from .journal import TASKS_FOLDER, UndoItem, add_entry, drop_unchanged, note_task_change
 from .notes import By
-from .queries import load_tasks, put_task
+from .queries import change_task, load_tasks, put_task
 from .task_graph import ChangedTasks, find_violation, merge_changes
 from .task_words import render_task_line
 from .undo import LeftUndone, UndoneEffect
@@ -23,8 +23,8 @@ _decode_task = msgspec.json.Decoder(Task).decode
 
 
 async def load_graph(context: Context) -> dict[int, Task]:
-    """The tasks of the conversation in which a tool is called."""
-    return await load_tasks(context.reach.reader, context.session)
+    """The tasks of the conversation in which a tool is called; a teammate has those of its lead."""
+    return await load_tasks(context.reach.reader, context.board)
 
 
 def make_undoable_rows(
@@ -38,7 +38,9 @@ def make_undoable_rows(
     who = make_by(
         context, "tasks", render_task_line(merge_changes(graph, changed), changed[0]) + more
     )
-    return (*_make_effect_rows(who, context.session, changed), *drop_unchanged(who.key))
+    rows = [change_task(context.board, graph.get(task.id), task, who.at) for task in changed]
+    effect = replace(who, session=context.board)
+    return (*_make_effect_rows(effect, changed, rows), *drop_unchanged(who.key))
 
 
 def undo_tasks(
@@ -67,7 +69,7 @@ def undo_tasks(
         back,
         (),
         (
-            *_make_effect_rows(by, by.session, wanted),
+            *_make_effect_rows(by, wanted, [put_task(by.session, each, by.at) for each in wanted]),
             *drop_unchanged(by.key),
             *make_undone_rows(by),
         ),
@@ -85,9 +87,11 @@ def _previous_task(item: UndoItem, graph: TaskGraph) -> Task:
     return _decode_task(item.before.removeprefix("t "))
 
 
-def _make_effect_rows(by: By, session: str, tasks: Iterable[Task]) -> tuple[Change, ...]:
-    """The rows that write them, each between those with which it can be taken back."""
+def _make_effect_rows(
+    by: By, tasks: Sequence[Task], written: Sequence[Change]
+) -> tuple[Change, ...]:
+    """The rows that write these tasks, each between those with which it can be taken back."""
     rows = [add_entry(by, TASKS_FOLDER)]
-    for task in tasks:
-        rows += note_task_change(by.key, task.id, put_task(session, task, by.at))
+    for task, row in zip(tasks, written, strict=True):
+        rows += note_task_change(by.key, task.id, row)
     return tuple(rows)

@@ -10,8 +10,8 @@ import msgspec
 
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label
-from ..types.messages import Text
-from ..types.tasks import Task, TaskGraph
+from ..types.messages import Text, clean_text
+from ..types.tasks import Task, TaskComment, TaskGraph
 from . import task_graph as graphs
 from .base import Context, Done
 from .define import tool
@@ -26,6 +26,8 @@ ALL_DONE_TEXT = (
     "\nAll tasks are done. Check that the whole request is met; then tell the person what was "
     "done, what came of it and what is left."
 )
+MAX_COMMENTS = 50
+MAX_COMMENT_CHARS = 2_000
 TaskAction = Literal[
     "create", "list", "get", "update", "complete", "delete", "connect", "disconnect", "validate"
 ]
@@ -44,6 +46,8 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     depends_on: list[int] | None = None,
     node_type: str = "",
     config: dict[str, Any] | None = None,
+    owner: str | None = None,
+    comment: str = "",
 ) -> Done:
     """The task list of a larger work. Break the request into tasks, set one in_progress when you
     begin it, complete it with its result when it is done; subtasks first, then their parent.
@@ -55,6 +59,7 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
     depends_on: tasks that must be completed before it; {{task_3.result}} in a description is their
         result
     node_type: agent (you do it), tool or gather
+    owner: who has it; in a team a teammate
     config: of a tool node: {"tool": name, "arguments": {...}}; "output_schema" says what a result
         looks like
     """
@@ -63,10 +68,10 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
         return await _show_tasks(action, graph, task_id, context)
     texts = {"title": title, "description": description, "result": result, "node": node_type}
     given: dict[str, Any] = {name: text for name, text in texts.items() if text}
-    if parent_id is not None:
-        given["parent"] = parent_id
-    if config is not None:
-        given["config"] = config
+    others = {"parent": parent_id, "config": config, "owner": owner}
+    given |= {name: value for name, value in others.items() if value is not None}
+    if comment:
+        given["comments"] = add_comment(graph.get(task_id), comment, context)
     if status:
         given["status"] = parse_status(status)
     on = tuple(dict.fromkeys(depends_on or ()))
@@ -89,6 +94,13 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
             change = graphs.connect if action == "connect" else graphs.disconnect
             changed = change(graph, task_id, on, label)
     return make_task_result(graph, changed, context)
+
+
+def add_comment(task: Task | None, text: str, context: Context) -> tuple[TaskComment, ...]:
+    """The comments of this task with one of whoever makes this call; of many, the latest stay."""
+    who = context.seat.name if context.seat is not None else context.agent
+    comment = TaskComment(who, clean_text(text)[:MAX_COMMENT_CHARS], context.clock.now())
+    return (*(task.comments if task is not None else ()), comment)[-MAX_COMMENTS:]
 
 
 def task_label(context: Context) -> Label:

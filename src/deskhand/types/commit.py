@@ -67,10 +67,12 @@ class OutboxRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """One row changed by a statement that a room registered with the store under this name."""
+    """One row changed by a statement that a room registered with the store under this name. With
+    `must` it has to change one: else nothing of its commit is written, and StaleSession raised."""
 
     statement: str
     args: tuple[str | int | float | bytes | None, ...]
+    must: bool = False
 
 
 class Commit(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -32,7 +32,8 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     the job that it all is for ('' for none), and `people` where people are; `address` is where the
     parent answers. `shared`: several people read there. `waits`: its call rests until then. `path`
     are the titles from there to this one, `agents` the names of the agents. `depends_on` are ids of
-    sub-agents whose work is needed first."""
+    sub-agents whose work is needed first. `teammate` is the name of a member of a team, and
+    `identity` what its system prompt says of it."""
 
     principal: Principal
     task: str
@@ -45,6 +46,8 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     address: Address
     job: str = ""
     shared: bool = False
+    teammate: str = ""
+    identity: str = ""
     waits: bool = True
     path: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()

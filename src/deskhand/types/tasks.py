@@ -20,6 +20,14 @@ STATUS_MARKS: dict[TaskStatus, str] = {
 """How a task is shown in a list."""
 
 
+class TaskComment(msgspec.Struct, frozen=True, gc=False):
+    """What `by` said of a task at `at` (seconds since the epoch)."""
+
+    by: str
+    text: str
+    at: float
+
+
 class Task(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One task. Ids begin with 1 in each conversation and are never given twice.
 
@@ -27,7 +35,8 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     `depends_on`. `result` is what came of it, or what is needed while it is blocked. `node` says
     who does it: the `agent`, a `tool` with `config` as its call, or it gathers the results of
     others (`gather`). `active` is what is said while it is being done. `todo` is its place in the
-    flat list, 0 outside of it. `label` is that of what went into its words.
+    flat list, 0 outside of it. `owner` is who has it, `lease` the sub-agent's task in which a
+    teammate works on it. `label` is that of what went into its words.
     """
 
     id: int
@@ -43,6 +52,8 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     owner: str = ""
     metadata: dict[str, Any] = {}
     todo: int = 0
+    lease: str = ""
+    comments: tuple[TaskComment, ...] = ()
     label: Label = LOCAL
 
     @property

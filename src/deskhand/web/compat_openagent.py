@@ -56,9 +56,6 @@ EFFORTS: dict[str, ThinkingLevel] = {
     "xhigh": "max",
 }
 """What `thinking_effort` may be."""
-NOT_YET = {
-    "teams": "not yet supported: the setting is saved, but there are no teammates",
-}
 
 
 class Begin(msgspec.Struct, frozen=True):
@@ -75,11 +72,8 @@ class Begin(msgspec.Struct, frozen=True):
     thinking_effort: str | None = None
 
 
-class Begun(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`not_yet` says which of the wishes nothing acts on so far."""
-
+class Begun(msgspec.Struct, frozen=True):
     conversation_id: str
-    not_yet: dict[str, str] = {}
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -155,10 +149,7 @@ async def create_conversation(call: Call) -> Begun:
     if receipt.status == "refused":
         raise HttpProblem(400, "bad_request", to_sentence(receipt.reason))
     await require_session(call, session)
-    on = (("teams", wanted.enable_teams), ("plan_mode", wanted.enable_plan_mode))
-    return Begun(
-        name, {f"enable_{what}": NOT_YET[what] for what, wished in on if wished and what in NOT_YET}
-    )
+    return Begun(name)
 
 
 def _parse_effort(wanted: str | None) -> ThinkingLevel:

@@ -13,13 +13,14 @@ from ..agent.fold import fold
 from ..agent.state import State as Session
 from ..models.base import ToolSchema
 from ..policy.plan import EXIT_PLAN_MODE
-from ..store.queries import count_calls, processes_of, subagents_of
+from ..store.queries import count_calls, processes_of, subagents_of, teammates_of
 from ..types.door import Progress
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer
 from ..types.messages import Usage
 from ..types.people import Grant
+from ..types.teams import Teammate
 from . import dialect_computer, dialect_openagent
 from .compat_openagent import files_for
 from .conversation_socket import (
@@ -132,6 +133,9 @@ class SessionLookups:
             if process.id == id_:
                 return notice_of(process, self._web.redact)
         return None
+
+    def team(self) -> list[Teammate]:
+        return teammates_of(self._web.store, self._session)
 
     def subagent_work(self, name: str) -> SubagentWork | None:
         store = self._web.store

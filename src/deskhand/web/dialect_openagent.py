@@ -3,7 +3,7 @@ a state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -19,6 +19,7 @@ from ..types.door import Progress
 from ..types.messages import Message, ToolResult, Usage
 from ..types.process import Process
 from ..types.subagents import id_of
+from ..types.teams import Teammate
 from .blocks import content_of, input_of, messages_of
 
 Frame = dict[str, Any]
@@ -30,9 +31,6 @@ GENERAL = "general"
 """The kind of a sub-agent for which none was said."""
 PROCESS_PREFIX = "process:"
 """The ids of messages about ended background processes start like this."""
-NOT_YET = {
-    "teams": "not yet supported: the setting is saved, but there are no teammates",
-}
 
 
 class OpenAgentCall(msgspec.Struct):
@@ -49,8 +47,9 @@ class OpenAgentDialectState(msgspec.Struct):
     `traced` is the conversation as the model sees it, if the client wants to see model calls.
     `prompt` is the system prompt of the running call, `request_shown` whether that call was shown.
     `subagents` are the names of the tasks on which sub-agents work, by the calls that wait for
-    them. `compacting`: a person asked for a summary, so its frame was sent already. `feedback` is
-    what this client wants changed in a plan that it rejects.
+    them. With `teams` there may be a team: `team` is how each teammate was last shown.
+    `compacting`: a person asked for a summary, so its frame was sent already. `feedback` is what
+    this client wants changed in a plan that it rejects.
     """
 
     redact: Callable[[str], str] = str
@@ -63,6 +62,8 @@ class OpenAgentDialectState(msgspec.Struct):
     usage: Usage = Usage()
     last_input_tokens: int = 0
     plan_mode: bool = False
+    teams: bool = False
+    team: dict[str, str] = {}
     compacting: bool = False
     calls: dict[str, OpenAgentCall] = {}
     subagents: dict[str, str] = {}
@@ -91,6 +92,10 @@ class Lookups(Protocol):
 
     def process_notice(self, id_: str) -> Frame | None:
         """How this background process has ended, or None if it is gone."""
+        ...
+
+    def team(self) -> Sequence[Teammate]:
+        """The team of the conversation, also those that have shut down."""
         ...
 
     def subagent_work(self, name: str) -> SubagentWork | None:
@@ -173,7 +178,7 @@ def _on_event(
         case e.CommandRun(reply=reply) if reply:
             return [_text_frame(state, reply)]
         case e.TurnEnded():
-            return _on_turn_end(state, event)
+            return [*_team_changes(state, lookups), *_on_turn_end(state, event)]
         case _:
             return []
 
@@ -181,9 +186,9 @@ def _on_event(
 def _on_message(
     state: OpenAgentDialectState, event: e.MessageReceived, lookups: Lookups | None
 ) -> list[Frame]:
-    out: list[Frame] = []
+    out: list[Frame] = _team_changes(state, lookups)
     if state.open and state.cut:
-        out = [_end_frame(state, "interrupted")]
+        out += [_end_frame(state, "interrupted")]
     if not state.open or state.cut:
         state.usage = Usage()
     state.open = True
@@ -305,6 +310,7 @@ def _on_call_event(
     shown = _on_result(state, call_id, text, status)
     if isinstance(event, e.ToolFinished):
         shown += _task_updates(shown[0], lookups)
+        shown = [*_team_changes(state, lookups), *shown]
     if call_id in state.subagents:
         shown.insert(0, _end_subagent(state, call_id, text, lookups))
     return shown
@@ -340,6 +346,21 @@ def _end_subagent(
         "usage": tokens_of(work.usage),
         "id": call_id,
     }
+
+
+def _team_changes(state: OpenAgentDialectState, lookups: Lookups | None) -> list[Frame]:
+    """A frame for each teammate that is not as it was last shown."""
+    if lookups is None or not state.teams:
+        return []
+    frames: list[Frame] = []
+    for mate in lookups.team():
+        known = state.team.get(mate.name)
+        if known == mate.status or (known is None and mate.state == "gone"):
+            continue
+        state.team[mate.name] = mate.status
+        role = {"role": state.redact(mate.role)} if known is None else {}
+        frames.append({"type": "teammate_status", "name": mate.name, **role, "status": mate.status})
+    return frames
 
 
 def _task_updates(result: Frame, lookups: Lookups | None) -> list[Frame]:
@@ -401,6 +422,8 @@ def _on_options(state: OpenAgentDialectState, event: e.OptionsSet) -> list[Frame
         state.effort = options.thinking or "off"
     if options.plan_mode is not None:
         state.plan_mode = options.plan_mode
+    if options.teams is not None:
+        state.teams = options.teams
     out: list[Frame] = []
     if options.compact:
         state.compacting = True
@@ -413,10 +436,7 @@ def _on_options(state: OpenAgentDialectState, event: e.OptionsSet) -> list[Frame
     for name, on in changed:
         if on is None:
             continue
-        frame: Frame = {"type": f"{name}_changed", "enabled": on}
-        if on and name in NOT_YET:
-            frame["not_yet"] = NOT_YET[name]
-        out.append(frame)
+        out.append({"type": f"{name}_changed", "enabled": on})
     return out
 
 

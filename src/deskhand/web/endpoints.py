@@ -26,6 +26,7 @@ from . import (
     sign_in_pages,
     subagents,
     tasks,
+    team,
     watch,
 )
 from .openapi import make_openapi_endpoint
@@ -41,6 +42,7 @@ MODULES = (
     conversations,
     session,
     tasks,
+    team,
     lookup,
     processes,
     subagents,

@@ -60,8 +60,8 @@ class OptionsView(msgspec.Struct, frozen=True):
 
 
 class DetailView(msgspec.Struct, frozen=True):
-    """A conversation with its options and what it has used. `running`: something is going on in it.
-    `not_yet` names options that are kept, and that nothing acts on yet."""
+    """A conversation with its options and what it has used. `running`: something is going on in
+    it."""
 
     session: SessionView
     options: OptionsView
@@ -69,7 +69,6 @@ class DetailView(msgspec.Struct, frozen=True):
     model: str
     events: int
     running: bool
-    not_yet: list[str]
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -144,9 +143,6 @@ class StateView(msgspec.Struct, frozen=True):
     decisions: list[DecisionView]
 
 
-NOT_YET = ("teams",)
-
-
 async def load_state(call: Call, session: str) -> State:
     return fold(State(session), await call.web.store.events(session))
 
@@ -156,7 +152,6 @@ async def get_detail(call: Call) -> DetailView:
     state = await load_state(call, session)
     row = await require_row(call, session)
     given = state.options
-    on = [name for name in NOT_YET if getattr(given, name) not in (None, False, "", "normal")]
     options = OptionsView(
         given.model or None,
         given.thinking or None,
@@ -175,7 +170,6 @@ async def get_detail(call: Call) -> DetailView:
         state.model,
         state.n,
         state.turn is not None,
-        on,
     )
 
 

@@ -1,0 +1,29 @@
+"""`/teams`: who is in the team of a conversation, and whether it may have one."""
+
+from __future__ import annotations
+
+from ..agent.state import State
+from ..store.base import Store
+from ..store.queries import teammates_of
+from ..types.identity import Waiting
+from ..types.options import SessionOptions
+from .mail import render_team
+
+
+class TeamsCommand:
+    """Answers `/teams`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def answer(self, state: State, row: Waiting, args: str) -> str | tuple[SessionOptions, str]:
+        if args == "on":
+            return SessionOptions(teams=True), "From now on I may work with a team here."
+        if args == "off":
+            return SessionOptions(teams=False), "I take no more teammates in here."
+        team = teammates_of(self._store, state.session)
+        if team:
+            return render_team(team, [""] * len(team))
+        if state.options.teams:
+            return "I may work with a team here. Nobody is in it yet."
+        return "I work alone here. Write /teams on, and I may take other agents into a team."
