@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deskhand.policy.links import KnownAddresses, defang_text, find_known_links, is_address_in
@@ -55,6 +55,8 @@ def test_many_addresses_are_known_as_each_of_them_is() -> None:
         assert url not in known, url
 
 
+@example("::#", ":")
+@example("a.:#b", "a.")
 @given(
     st.text(alphabet="ab./:#?,()[*= ", max_size=40),
     st.text(alphabet="ab./:?,)", min_size=1, max_size=8),

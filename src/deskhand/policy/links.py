@@ -77,9 +77,11 @@ class KnownAddresses:
 
     def _add(self, run: str) -> None:
         """All that may be an address in a stretch without blanks."""
-        run = run.partition("#")[0]
+        run, fragment, _ = run.partition("#")
         cut = run.rstrip(_ENDS)
-        ends = {len(cut), *range(len(cut), min(len(run), len(cut) + MAX_ENDS) + 1), len(run)}
+        ends = {len(run)}  # an address with a fragment is over where that begins
+        if not fragment:
+            ends |= {len(cut), *range(len(cut), min(len(run), len(cut) + MAX_ENDS) + 1)}
         begins = [0, *(found.end() for found in islice(_BEFORE.finditer(cut), MAX_STARTS))]
         for begin in begins:
             bare = _HTTP.match(run, begin)
