@@ -87,8 +87,8 @@ class KnownAddresses:
             bare = _HTTP.match(run, begin)
             start = bare.end() if bare else begin
             for end in ends:
-                if end > start:
-                    self._known.add(run[start:end].rstrip("/"))
+                if address := run[start:end].rstrip("/"):
+                    self._known.add(address)
 
     def __contains__(self, url: str) -> bool:
         url = url.partition("#")[0]
