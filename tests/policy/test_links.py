@@ -58,6 +58,7 @@ def test_many_addresses_are_known_as_each_of_them_is() -> None:
 @example("::#", ":")
 @example("a.:#b", "a.")
 @example("/", "//")
+@example(":/:", "://")
 @given(
     st.text(alphabet="ab./:#?,()[*= ", max_size=40),
     st.text(alphabet="ab./:?,)", min_size=1, max_size=8),

@@ -58,10 +58,11 @@ def _is_start(text: str, at: int) -> bool:
 
 def _is_end(text: str, at: int) -> bool:
     """The address is over here: whatever follows is no part of one."""
-    rest = text[at : at + 40].lstrip("/")[:1] if text[at : at + 1] == "/" else text[at : at + 1]
+    after = text[at : at + 40].lstrip("/")
+    rest = after[:1]
     if not rest or not re.match(_OF_A_URL, rest) or rest == "#":
         return True
-    tail = text[at : at + 40].lstrip(_ENDS)
+    tail = after.lstrip(_ENDS)
     return rest in _ENDS and (not tail or not re.match(_OF_A_URL, tail))
 
 
