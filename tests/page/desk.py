@@ -105,7 +105,7 @@ FAILURES = {
     "fail": ModelError("The provider says: the key is wrong"),
     "busy": ModelOverloaded("The provider is overloaded.", 600),
 }
-SUBAGENTS = ("spawn_agent", "subagents")
+SUBAGENTS = ("spawn_agent", "subagents", "spawn_teammate", "message_teammate")
 VERDICT = say('{"verdict": "needs_person", "missing": "bring matches"}')
 """What is said to the judge of a goal: the goal stays as long as a test looks at it."""
 TALLY = """found = lines('notes.txt')
@@ -183,7 +183,7 @@ def script(request: Request) -> Message:  # noqa: C901 -- one line for each word
     """What to say to the last words of the person."""
     at = max(i for i, shown in enumerate(request.messages) if shown.message.role == "user")
     text = re.sub(r"^\[.*?\] ", "", request.messages[at].message.text)
-    if text.startswith("[You are a sub-agent"):
+    if text.startswith(("[You are a sub-agent", "[You are a teammate")):
         text = text.partition("]\n\n")[2]
     results = [
         p for s in request.messages[at:] for p in s.message.parts if isinstance(p, ToolResult)

@@ -132,6 +132,13 @@ function SessionOptions({ name, state }) {
             saveOptions({ mode: enabled ? "deep_work" : "normal", plan_mode: enabled })}
         />
         <${Toggle}
+          label="Team"
+          note="It may take other agents into a team"
+          enabled=${options.teams}
+          disabled=${locked}
+          set=${(enabled) => saveOptions({ teams: enabled })}
+        />
+        <${Toggle}
           label="Tracing"
           note="Keeps what was sent to the model, for the trace"
           enabled=${options.tracing}

@@ -5,6 +5,7 @@ import { html, useEffect } from "../lib.js";
 import { route } from "../state.js";
 import { talk } from "../talk.js";
 import { Empty, Loaded, useFetch } from "./parts.js";
+import { Team } from "./team.js";
 
 const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]", blocked: "[!]" };
 const SAID = {
@@ -34,6 +35,7 @@ export function Tasks() {
   }, [lastEvent]);
   return html`
     <div class="stack">
+      <${Team} name=${route.value.name} lastEvent=${lastEvent} />
       <${Loaded} result=${found} what="tasks">
         ${(data) =>
           data.tasks.length || data.work
