@@ -6,10 +6,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from deskhand.models.base import Request
 from deskhand.testing.temporary_home import results
+from deskhand.types.errors import ModelKeyRefused
+from deskhand.types.messages import Message
 
 from .working import (
     LEAD_SESSION,
+    answering,
     begin,
     board,
     call,
@@ -20,6 +24,7 @@ from .working import (
     status_is,
     task_is,
     told,
+    who_asks,
 )
 
 
@@ -211,6 +216,33 @@ async def test_a_stop_ends_the_team(tmp_path: Path) -> None:
         await status_is(app, ann="shutdown")
         await call(desk, app, "manage_tasks", action="create", title="left alone")
         assert (await board(app))[1].status == "pending"
+
+
+async def test_it_shuts_down_when_it_has_had_nothing_to_do(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, subagents={"teammate_idle_s": 1})
+    async with desk.running() as app:
+        await begin(desk, app)
+        await call(desk, app, "spawn_teammate", name="ann", role="", prompt="begin")
+        await told(app, 1)
+        await status_is(app, ann="shutdown")
+
+
+async def test_a_task_that_fails_twice_is_blocked(tmp_path: Path) -> None:
+    """A teammate whose turn fails gives the task back."""
+    desk = desk_of(tmp_path)
+    async with desk.running() as app:
+        await begin(desk, app)
+        desk.model.script = _failing
+        await call(desk, app, "manage_tasks", action="create", title="too hard")
+        await call(desk, app, "spawn_teammate", name="ann", role="", prompt="begin")
+        task = await task_is(app, 1, "blocked")
+        assert (task.owner, task.lease) == ("", "") and task.result.startswith("failed 2 times: ")
+
+
+def _failing(request: Request) -> Message:
+    if who_asks(request) and "too hard" in request.messages[-1].message.text:
+        raise ModelKeyRefused("the key is refused")
+    return answering(request)
 
 
 async def test_who_it_is_stands_in_each_of_its_requests(tmp_path: Path) -> None:

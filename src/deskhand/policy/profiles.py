@@ -93,7 +93,7 @@ DEFERRED_TOOLS = (
         "cron",
         "manage_job",
     ),
-    *("propose_skill", "list_changes", "undo_change", "subagents"),
+    *("propose_skill", "list_changes", "undo_change", "subagents", "run_script"),
 )
 """Our own tools that most conversations never use: they wait for `tool_search`, unless somebody
 named them."""

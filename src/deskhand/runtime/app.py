@@ -68,6 +68,7 @@ from ..secrets.redaction import Redactor
 from ..secrets.secrets import Secrets
 from ..store.base import Store
 from ..store.blobs import Blobs
+from ..subagents.kinds import PROGRAM_MODEL
 from ..supervision.health_checks import (
     Checkup,
     ModelHealth,
@@ -331,7 +332,12 @@ class App:
         parts = self.parts
         return Runtime(
             store=self.store,
-            models=ModelPool(parts.model, random.random, parts.clock.monotonic),
+            models=ModelPool(
+                parts.model,
+                random.random,
+                parts.clock.monotonic,
+                stand_ins={PROGRAM_MODEL: self.features.scripts.open},
+            ),
             publisher=self.publisher,
             clock=parts.clock,
             ids=parts.ids,

@@ -14,6 +14,8 @@ from ..assembly.side_queries import SideQueries
 from ..assembly.summarise import Summarizer
 from ..assembly.workspace_tools import OwnTools, PendingLabels
 from ..budgets.enforcement import BudgetLedger
+from ..codemode.scripts import Scripts
+from ..codemode.tool import RunScript
 from ..deepwork.continue_after_restart import Continuing
 from ..deepwork.driver import Deep
 from ..evals.runner import Replayer
@@ -70,6 +72,7 @@ class FeatureWiring:
         self._restricting = Restricting(
             ground.store, ground.settings, ground.agent_of, self.agent_in_session, FOR_TEAMMATES
         )
+        self.scripts = Scripts(ground)
         self.teams = Teams(ground, self.injector, self.subagents)
         self._team_desk = TeamDesk(self.subagents, ground.store, ground.settings, self.teams.expect)
         self.learning = Learning(ground, self.side_queries, self.remembering.memory)
@@ -94,10 +97,12 @@ class FeatureWiring:
         yield Child("skills", self.reviewing.run)
         yield Child("sub-agents", self.subagents.run)
         yield Child("teams", self.teams.run)
+        yield Child("scripts", self.scripts.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """The tools of the features for this agent."""
         helpers = make_subagent_tools(self.subagents, self.host.store, self.host.settings)
+        helpers += (RunScript(self.subagents),) if helpers else ()
         helpers += make_team_tools(self._team_desk)
         own = (*helpers, *self.past_search.tools(), *self.continuing.tools(), *self._changes)
         return (*self.remembering.tools(), *own, *self.jobs.tools, propose_skill)

@@ -16,7 +16,7 @@ from ..types.labels import LOCAL, join_labels
 from ..types.messages import clean_text
 from ..types.options import SessionOptions
 from ..types.subagents import SubagentTask, TaskRequest
-from .kinds import KINDS, TEAMMATE
+from .kinds import KINDS, PROGRAM, TEAMMATE
 
 MAX_TASK_CHARS = 50_000
 TITLE_CHARS = 60
@@ -90,7 +90,7 @@ def make_request(
         people=parent.request.people if parent is not None else context.address,
         path=(*path, make_title(wish.label or wish.task, _name_of(wish) or kind or agent)),
         agents=(*agents, agent),
-        options=_options_for(wish, context, models=agent == context.agent),
+        options=_options_for(wish, context, models=agent == context.agent and kind != PROGRAM),
         depends_on=wish.depends_on,
     )
 
@@ -159,7 +159,7 @@ def _choose_agent(name: str, context: Context, settings: Settings) -> tuple[str,
     if name in settings.agents:
         check_other_agent(name, context.agent, context.principal, settings)
         return name, ""
-    if name in KINDS:
+    if name in KINDS or name == PROGRAM:
         return context.agent, name
     others = ", ".join((*KINDS, *settings.agents))
     raise ToolError(f"there is no agent {name!r}; there are: {others}")

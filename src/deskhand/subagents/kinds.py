@@ -36,6 +36,12 @@ FOR_TEAMS = frozenset(
 )
 """What only the lead of a team has, and what its teammates have as well."""
 TEAMMATE = "teammate"
+RUN_SCRIPT = "run_script"
+PROGRAM = "program"
+"""The kind of what works off a script in the place of a model (see `codemode`)."""
+PROGRAM_MODEL = "script/"
+"""The name of its model begins so; its conversation follows."""
+MAX_CALLS = 300
 NESTING = frozenset({SPAWN_AGENT, SUBAGENTS})
 
 
@@ -84,12 +90,15 @@ MEMBER = Kind(
     "of the team: what you take, set in_progress with you as its owner, and complete it with its "
     "result.",
 )
+SCRIPT = Kind("", "")
 ITSELF = Kind("the same agent again", "", nests=True)
 """Another agent, or the same once more: with its own tools."""
+_OTHERS = {TEAMMATE: MEMBER, PROGRAM: SCRIPT}
+"""What is no choice of a model."""
 
 
 def kind_of(name: str) -> Kind:
-    return MEMBER if name == TEAMMATE else KINDS.get(name, ITSELF)
+    return _OTHERS.get(name) or KINDS.get(name, ITSELF)
 
 
 def choose_tools(kind: Kind, tools: Tools, *, nests: bool) -> list[str]:
@@ -105,6 +114,8 @@ def _has_tool(kind: Kind, tool: Tool, *, nests: bool) -> bool:
     if spec.name in NESTING:
         return nests and kind.nests
     if spec.name in WITHOUT or spec.name in FOR_LEADS:
+        return False
+    if kind is SCRIPT and spec.name == RUN_SCRIPT:
         return False
     if kind.looks_only and not is_read_only(spec.effect):
         return False

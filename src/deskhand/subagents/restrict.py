@@ -19,7 +19,9 @@ from ..tools.base import Tools
 from ..tools.deferred import TOOL_SEARCH, ToolSearch, defer_tools
 from ..types.subagents import SubagentTask
 from ..types.teams import TeamSeat
-from .kinds import choose_tools, kind_of
+from .kinds import MAX_CALLS, PROGRAM, PROGRAM_MODEL, choose_tools, kind_of
+
+ENDLESS = 10**12
 
 
 class BothJudges:
@@ -94,10 +96,28 @@ class Restricting:
         kind = kind_of(request.kind)
         names = choose_tools(kind, agent.tools, nests=request.depth < config.depth)
         agent = replace(agent, tools=_keep_tools(agent.tools, names), depth=request.depth)
+        if request.kind == PROGRAM:
+            return _as_script(agent, task)
         if request.teammate:
             seat = TeamSeat(task.parent, request.teammate)
             agent = replace(agent, tools={**agent.tools, **self._for_teammates}, seat=seat)
         return _with_limits(agent, config, request.kind, kept=request.agents[:-1])
+
+
+def _as_script(agent: Agent, task: SubagentTask) -> Agent:
+    """With a script in the place of its models, which forgets nothing; the task list is that of the
+    conversation that runs it."""
+    limits = replace(agent.limits, steps=MAX_CALLS, window=ENDLESS, model_window=0)
+    models = (f"{PROGRAM_MODEL}{task.session}",)
+    seat = TeamSeat(task.parent, PROGRAM)
+    return replace(
+        agent,
+        models=models,
+        cheap_model=agent.cheap_model or next(iter(agent.models), ""),
+        limits=limits,
+        model_limits=None,
+        seat=seat,
+    )
 
 
 def _keep_tools(tools: Tools, names: Collection[str]) -> Tools:

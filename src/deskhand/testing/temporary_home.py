@@ -4,7 +4,8 @@ runs beside."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -29,22 +30,30 @@ PATIENCE_S = 120.0
 
 def script(request: Request) -> Message:
     """A list of [tool, arguments] becomes calls; the result of a background command is repeated;
-    else `done`."""
+    else `done`. Of several messages that came together one with calls counts."""
     last = request.messages[-1].message
     if last.role == "tool":
         return say("done")
-    text = "".join(part.text for part in last.parts if isinstance(part, Text))
-    if "[background" in text:
-        return say(f"heard {text[text.index('[background') :]}")
-    if "[[" not in text:
+    new = takewhile(lambda each: each.message.role == "user", reversed(request.messages))
+    texts = [each.message.text for each in new]
+    calls = next(filter(None, map(_parse_calls, texts)), [])
+    if "[background" in texts[0] and not calls:
+        return say(f"heard {texts[0][texts[0].index('[background') :]}")
+    if not calls:
         return say("done")
     number = len(request.messages)
-    calls: list[tuple[str, dict[str, Any]]] = msgspec.json.decode(text[text.index("[[") :])
     made = [
         ToolCall(f"c{number}-{n}", name, msgspec.Raw(msgspec.json.encode(a)))
         for n, (name, a) in enumerate(calls)
     ]
     return say("", *made)
+
+
+def _parse_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """The calls that stand in a message; [] for none."""
+    with suppress(msgspec.DecodeError):
+        return msgspec.json.decode(text[text.find("[[") :], type=list[tuple[str, dict[str, Any]]])
+    return []
 
 
 class TemporaryHome:

@@ -50,6 +50,8 @@ TOOL_ALIASES = {
     "task": "spawn_agent",
     "delegate": "spawn_agent",
     "localagents": "subagents",
+    "run_program": "run_script",
+    "execute_code": "run_script",
 }
 """Names of tools elsewhere -> ours."""
 
@@ -150,6 +152,7 @@ PARAMETER_ALIASES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("recipient", "teammate"), "to"),
         "type": "msg_type",
     },
+    "run_script": dict.fromkeys(("program", "code", "python"), "script"),
     "shutdown_request": dict.fromkeys(("name", "to"), "teammate"),
     "subagents": {
         **dict.fromkeys(("task_id", "session_id"), "id"),

@@ -1,0 +1,167 @@
+"""A script that runs in the sandbox, and the socket over which it asks for calls."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+from anyio.abc import ByteStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+from msgspec.structs import replace
+
+from ..sandbox.base import Exit, Mount, Sandbox
+from ..tools.convert import make_python_command
+from ..types.errors import SandboxError
+
+MODULE = "deskhand.codemode.inside.main"
+THINK_S = 60.0
+"""So long a script may compute between two calls."""
+LIFE_S = 24 * 3600.0
+"""So long it may wait for what it calls."""
+MEMORY_BYTES = 512 << 20
+FILE_BYTES = 16 << 20
+MAX_PROCESSES = 16
+MAX_LINE_BYTES = 4 << 20
+MAX_COMPLAINT_BYTES = 2_000
+
+
+class WantedCall(msgspec.Struct, frozen=True):
+    """A call that a script asks for."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+class CallResult(msgspec.Struct, frozen=True):
+    """What a call has come to: `ok`, or why not."""
+
+    status: str
+    text: str
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a script says: calls that it waits for, or, with none, its end: what it has printed, and
+    why it failed."""
+
+    calls: tuple[WantedCall, ...] = ()
+    said: str = ""
+    failed: str = ""
+
+
+_decode = msgspec.json.Decoder(Asked).decode
+_encode = msgspec.json.encode
+
+
+class RunningScript:
+    """One script. `asked` is what it said last, None while it computes; `answered` counts the calls
+    whose results it has."""
+
+    def __init__(self, script: str, tools: dict[str, list[str]]) -> None:
+        self._told = {"script": script, "tools": tools}
+        self._scope = anyio.CancelScope()
+        self._changed = anyio.Event()
+        self._stream: ByteStream | None = None
+        self.asked: Asked | None = None
+        self.answered = 0
+
+    async def run(self, open_sandbox: Callable[[], Awaitable[Sandbox]]) -> None:
+        """Run it to its end, or until it is stopped. Never raises."""
+        ended = Asked(failed="it was stopped")
+        try:
+            with self._scope:
+                ended = await self._run(open_sandbox)
+        except SandboxError as error:
+            ended = Asked(failed=f"scripts run only in the sandbox: {error}")
+        except OSError as error:
+            ended = Asked(failed=f"it could not be started: {error}")
+        if self.asked is None or self.asked.calls:
+            self._say(ended)
+
+    async def _run(self, open_sandbox: Callable[[], Awaitable[Sandbox]]) -> Asked:
+        sandbox = await open_sandbox()
+        complained = bytearray()
+
+        def on_output(piece: bytes, is_error: bool) -> None:
+            complained.extend(piece[: MAX_COMPLAINT_BYTES - len(complained)])
+
+        with tempfile.TemporaryDirectory(prefix="deskhand-script-") as folder:
+            path = str(Path(folder) / "calls")
+            command = make_python_command(MODULE, f"{path}\n".encode())
+            command = replace(
+                command,
+                cwd=folder,
+                mounts=(*command.mounts, Mount(folder, write=True)),
+                timeout_s=LIFE_S,
+                memory_bytes=MEMORY_BYTES,
+                file_bytes=FILE_BYTES,
+                processes=MAX_PROCESSES,
+            )
+            listener = await anyio.create_unix_listener(path)
+            async with listener, anyio.create_task_group() as tasks:
+                tasks.start_soon(listener.serve, self._talk)
+                ended = await sandbox.run(command, on_output)
+                tasks.cancel_scope.cancel()
+        return Asked(failed=_describe_end(ended, bytes(complained)))
+
+    async def _talk(self, stream: ByteStream) -> None:
+        """Hear what it says until it ends. It speaks once: a second connection is closed."""
+        if self._stream is not None:
+            await stream.aclose()
+            return
+        self._stream = stream
+        lines = BufferedByteReceiveStream(stream)
+        async with stream:
+            await stream.send(_encode(self._told) + b"\n")
+            while self.asked is None or self.asked.calls:
+                try:
+                    line = await lines.receive_until(b"\n", MAX_LINE_BYTES)
+                    asked = _decode(line)
+                except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    return
+                except (anyio.DelimiterNotFound, msgspec.DecodeError, UnicodeDecodeError):
+                    self._say(Asked(failed="it said something that cannot be understood"))
+                    return
+                self._say(asked)
+
+    def _say(self, asked: Asked) -> None:
+        self.asked = asked
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def wait(self) -> Asked:
+        """What it says next."""
+        with anyio.move_on_after(THINK_S):
+            while self.asked is None:
+                await self._changed.wait()
+        if self.asked is None:
+            self.stop()
+            return Asked(failed=f"it computed for {THINK_S:g} seconds without an end")
+        return self.asked
+
+    async def answer(self, results: list[CallResult]) -> None:
+        """Give it the results of the calls that it waits for, in their order."""
+        self.asked = None
+        self.answered += len(results)
+        if self._stream is None:
+            return
+        try:
+            await self._stream.send(_encode({"results": results}) + b"\n")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return  # it has ended: `run` says how
+
+    def stop(self) -> None:
+        """Kill it."""
+        self._scope.cancel()
+
+
+def _describe_end(ended: Exit, complained: bytes) -> str:
+    if ended.limit:
+        return f"it used too much of the {ended.limit}"
+    if ended.timeout:
+        return "it took too long"
+    last = complained.decode(errors="replace").strip().splitlines()[-1:]
+    return " ".join(["it ended without an answer", *(f"({line})" for line in last)])
