@@ -77,7 +77,7 @@ async def test_tools_by_name_and_several_at_once(tmp_path: Path) -> None:
         ("try:\n  read_file('none')\nexcept ToolError as e:\n  print('caught')", "caught"),
         ("call('run_script', script='print(1)')", "there is no tool 'run_script'"),
         ("x = 1", "[the script printed nothing; it made 0 calls]"),
-        ("def (", "this is no Python: "),
+        ("def (", "[the script failed: line 1: SyntaxError: "),
         ("import os; print(os.path.exists('/root/.ssh'), os.listdir('.'))", "False ['calls']"),
         (
             "import socket; socket.create_connection(('1.1.1.1', 53), 2)",

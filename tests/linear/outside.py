@@ -35,6 +35,7 @@ KEPT_OFF: Final = {
     "sandbox/": "starts processes; what it reads comes from the kernel and from our own launcher",
     "tools/documents/": "runs in a worker with limits on time and memory, which is killed",
     "tools/program/inside/": "runs in the sandbox with a limit on time, which is killed",
+    "codemode/inside/": "runs in the sandbox with a limit on time, which is killed",
     "models/engine_main.py": "the process of the embedded model",
     "models/answer_schema_main.py": "runs in a process of its own with a limit on time, which is killed",  # noqa: E501
     "config/yaml_edit.py": (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Annotated
 
 import msgspec
@@ -12,7 +11,6 @@ from ..subagents.kinds import PROGRAM, RUN_SCRIPT
 from ..subagents.tasks import Subagents
 from ..tools.base import Context, Delegated, Outcome, Spec
 from ..tools.define import decode_arguments, make_schema
-from ..types.errors import ToolError
 
 
 class ScriptArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,12 +41,7 @@ class RunScript:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, ScriptArguments, RUN_SCRIPT)
-        try:
-            ast.parse(given.script)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise ToolError(f"this is no Python: {error}") from error
-        label = given.label or next(filter(None, map(str.strip, given.script.splitlines())), "")
-        wish = NewTask(given.script, PROGRAM, label)
+        wish = NewTask(given.script, PROGRAM, given.label)
         name, row = await self._subagents.plan_task(wish, context)
         return Delegated(name, (row,), wait_s=LIFE_S)
 
