@@ -27,6 +27,7 @@ from ..workspace.processes import Background
 from ..workspace.quarantine import NOTHING_HELD, HeldBack, is_held_back
 from ..workspace.scope import ToolScopes, folders_without_secrets, shared_folder
 from .agent_context import AgentContext
+from .agent_list import render_agents
 from .chat_commands import ChatCommands, OptionsCheck, why_owner_only, why_unusable
 from .features import Features
 from .judge import make_judge
@@ -187,6 +188,7 @@ def _prompt_sources(settings: Settings, name: str, scopes: ToolScopes, system: s
         machine=describe_machine(home.root, settings.environment.get("HOME", ""), unsandboxed),
         quarantine=scopes.quarantine,
         system=system,
+        agents=render_agents(settings, name),
         pending_labels=partial(scopes.pending_labels, workspace),
     )
 

@@ -8,6 +8,7 @@ import stat
 from hashlib import sha256
 from pathlib import Path
 
+from ..skills.skill import split_front_matter
 from ..tools.approved import MAX_BYTES, NO_APPROVALS
 from ..tools.documents.invisible_characters import escape_invisible
 from ..tools.paths import Workspace
@@ -30,10 +31,12 @@ _PINNED = re.compile(
 
 class Texts:
     """The text files of one folder. With `links` a link to a file elsewhere is followed: only the
-    owner writes in such a folder. Without it nothing outside of the folder is read."""
+    owner writes in such a folder. Without it nothing outside of the folder is read. With `bare`
+    they are given without their front matter."""
 
-    def __init__(self, folder: Path, links: bool = False) -> None:
+    def __init__(self, folder: Path, links: bool = False, *, bare: bool = False) -> None:
         self._folder = folder
+        self._bare = bare
         self._links = links
         self._stat = os.stat if links else os.lstat
         self._known: dict[str, tuple[tuple[int, ...], bytes, str]] = {}
@@ -63,7 +66,8 @@ class Texts:
                 return ""
             if self._is_replaced(name, status.st_ino):  # whose words were these?
                 return ""
-            known = self._known[name] = (version, sha256(data).digest(), decode_prompt_text(data))
+            text = decode_prompt_text(data, bare=self._bare)
+            known = self._known[name] = (version, sha256(data).digest(), text)
         if (
             known[2] and held is not NOTHING_HELD
         ):  # asked after it was read: somebody may be writing it
@@ -98,10 +102,12 @@ class Texts:
             return file.read(limit)
 
 
-def decode_prompt_text(data: bytes) -> str:
-    """The text without comments, with invisible characters written out, cut at FILE_CHARS. '' when
-    only headings are left, so that an unused template costs nothing."""
+def decode_prompt_text(data: bytes, *, bare: bool = False) -> str:
+    """The text without comments (`bare`: and front matter), with invisible characters written out,
+    cut at FILE_CHARS. '' when only headings are left, so that an unused template costs nothing."""
     text = strip_comments(data.decode("utf-8-sig", "replace"))
+    if bare:
+        text = split_front_matter(text)[1].lstrip("\n")
     if all(not line.strip() or _HEADING.match(line) for line in text.split("\n")):
         return ""
     text = escape_invisible(text)

@@ -73,7 +73,8 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     `home` is the folder of Deskhand, `own` the folder of the agent in it. With `voice` its answers
     are spoken; None speaks only the answers to spoken messages. `machine` describes the computer.
     `quarantine` knows the files that are not to be shown, `pending_labels` gives the labels of what
-    commands are writing just now. `system` replaces SYSTEM.md unless it is ''.
+    commands are writing just now. `system` replaces SYSTEM.md unless it is ''. `agents` lists the
+    other agents, '' for none.
     """
 
     home: Path
@@ -86,6 +87,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     machine: str = ""
     quarantine: Quarantine | None = None
     system: str = ""
+    agents: str = ""
     pending_labels: Callable[[], Sequence[PendingLabel]] = tuple
 
 
@@ -112,7 +114,7 @@ class Prompt:
         self._extras = extras
         self._pinned = pinned
         self._system = Texts(sources.home, links=True)
-        self._own = Texts(sources.own, links=True)
+        self._own = Texts(sources.own, links=True, bare=True)
         self._work = Texts(sources.workspace)
         self._held = NOTHING_HELD
         self._knowledge = Knowledge(sources.workspace, clock)
@@ -198,6 +200,7 @@ class Prompt:
         pieces += [self._workspace_section(name, name) for name in shown]
         pieces.append(self._skills(self._held))
         if full:
+            pieces.append(self._sources.agents)
             pieces.append(self._knowledge.render_index(self._held))
             pieces.append(render_section("Known", self._pinned(person)))
         if full and private:
