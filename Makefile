@@ -83,8 +83,8 @@ everyday: $(VENV)/.dev ## Put fifty everyday tasks to the real embedded model th
 	@$(BIN)/deskhand model pull $(or $(MODEL),qwen2.5-coder-1.5b)
 	@nice -n 5 $(BIN)/python -m deskhand.testing.everyday.run --set $(or $(SET),tuned) --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
 
-torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth; STORE=postgres: the database server, too
-	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200) --store $(or $(STORE),sqlite)
+torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth; STORE=postgres: the database server, too; HELPERS=1: with sub-agents and scripts
+	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200) --store $(or $(STORE),sqlite) $(if $(HELPERS),--helpers)
 
 torture-jobs: $(VENV)/.dev ## Kill it 100 times while jobs fire, and count what became of each time
 	@$(BIN)/python -m deskhand.testing.torture_jobs --kills $(or $(KILLS),100)

@@ -117,11 +117,13 @@ class Platform:
         return web.json_response(True)
 
     async def _model(self, request: web.Request) -> web.Response:
-        messages = (await request.json())["messages"]
+        asked = await request.json()
+        messages = asked["messages"]
         if _WORD.search(str(messages)) and (busy := self._is_busy()) is not None:
             return busy
         await anyio.sleep(self.random.uniform(*self.latency_s))
-        delta = _reply(messages)
+        names = {tool["function"]["name"] for tool in asked.get("tools", ())}
+        delta = _reply(messages, helpers="spawn_agent" in names)
         finish = "tool_calls" if "tool_calls" in delta else "stop"
         choices = ({"index": 0, "delta": delta}, {"index": 0, "delta": {}, "finish_reason": finish})
         body = [msgspec.json.encode({"id": "x", "choices": [choice]}) for choice in choices]
@@ -131,12 +133,15 @@ class Platform:
         )
 
 
-def _reply(messages: list[dict[str, object]]) -> dict[str, object]:
+def _reply(messages: list[dict[str, object]], *, helpers: bool) -> dict[str, object]:
     """One effect for each word that was written since the last answer, then the answer with all of
-    them."""
+    them. With `helpers` some are left to a sub-agent or to a script; what is told of these later is
+    only noted."""
     words: list[str] = []
     called: set[str] = set()
     for message in messages:
+        if message["role"] == "user" and "[sub-agent " in str(message["content"]):
+            continue
         if message["role"] == "user":
             words += [word for word in _WORD.findall(str(message["content"])) if word not in words]
         elif message["role"] == "assistant":
@@ -145,12 +150,25 @@ def _reply(messages: list[dict[str, object]]) -> dict[str, object]:
             words = words if calls else []
     missing = [word for word in words if word not in called]
     if not missing:
-        return {"role": "assistant", "content": "done " + " ".join(words)}
+        said = f"done {' '.join(words)}" if words else "noted"
+        return {"role": "assistant", "content": said}
     calls_ = []
     for i, word in enumerate(missing):
-        function = {"name": "effect", "arguments": msgspec.json.encode({"text": word}).decode()}
+        name, given = _choose_call(word) if helpers else ("effect", {"text": word})
+        function = {"name": name, "arguments": msgspec.json.encode(given).decode()}
         calls_.append({"index": i, "id": f"c_{word}", "type": "function", "function": function})
     return {"role": "assistant", "content": None, "tool_calls": calls_}
+
+
+def _choose_call(word: str) -> tuple[str, dict[str, str]]:
+    """The call that does this: the effect itself, or something that makes it."""
+    match int(word[1:]) % 4:
+        case 1:
+            return "spawn_agent", {"task": f"please do {word}"}
+        case 3:
+            return "run_script", {"script": f"print(call('effect', text={word!r}))"}
+        case _:
+            return "effect", {"text": word}
 
 
 class HttpChannel:

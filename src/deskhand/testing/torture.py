@@ -2,7 +2,7 @@
 truth outside it.
 
 python -m deskhand.testing.torture [--kills 200] [--seed 1] [--store postgres]
-    [--mutant ack-first|publish-first]
+    [--mutant ack-first|publish-first] [--helpers]
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from aiohttp import web as http  # noqa: TID251 -- loopback
 
 from ..config.database import open_store
 from ..gateway.outbox import DUPLICATE
+from ..store.queries import visible_subagents
 from ..store.sql_store import SqlStore
 from ..types import events as e
 from .platform import Platform
-from .torture_child import ANN, settings_at
+from .torture_child import ANN, HELPERS, settings_at
 from .torture_web import WebClients, make_token
 
 FEED_S = 0.1
@@ -56,6 +57,7 @@ class TortureReport(msgspec.Struct):
     marked_duplicates: int = 0
     out_of_order: int = 0
     effects_twice: int = 0
+    helped: int = 0
     told_interrupted: int = 0
     told_failure: int = 0
     web_messages: int = 0
@@ -263,6 +265,7 @@ class Torture:
             self._compare_messages(logs)
             self._compare_effects(logs)
             self._compare_web(logs)
+            await self._compare_helpers(store)
             events, breaks = await store.audit()
             self.report.faults += [f"chain: {broken}" for broken in breaks]
             self.report.faults += [f"integrity: {found}" for found in store.check_integrity()]
@@ -317,6 +320,15 @@ class Torture:
             if numbers:
                 report.out_of_order += numbers[0] <= latest.get(sent.chat, 0)
                 latest[sent.chat] = max(numbers)
+
+    async def _compare_helpers(self, store: SqlStore) -> None:
+        """Every task that was given to a sub-agent or a script has ended."""
+        tasks = await visible_subagents(store, ANN, "", ended=True, limit=100_000)
+        self.report.helped = sum(task.state == "done" for task in tasks)
+        left = [task for task in tasks if task.is_live or not task.told]
+        self.report.faults += [f"{task.name} {task.state}, told: {task.told}" for task in left]
+        if self.mode == HELPERS and self.report.helped < self.report.messages / 10:
+            self.report.faults.append(f"only {self.report.helped} tasks of helpers were done")
 
     def _compare_web(self, logs: Mapping[str, list[e.Recorded]]) -> None:
         """What was taken is there once and answered, and each client has the bytes of the log."""
@@ -377,13 +389,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mutant", default="true", choices=["true", "ack-first", "publish-first"])
     parser.add_argument("--store", default="sqlite", choices=["sqlite", "postgres"])
+    parser.add_argument(
+        "--helpers", action="store_true", help="leave some of the work to sub-agents and scripts"
+    )
     chosen = parser.parse_args()
+    mode = HELPERS if chosen.helpers else chosen.mutant
     if chosen.store == "postgres":
         from .torture_postgres import torture_with_server  # noqa: PLC0415 -- its driver is an extra
 
-        report = anyio.run(torture_with_server, chosen.kills, chosen.seed)
+        report = anyio.run(torture_with_server, chosen.kills, chosen.seed, mode)
     else:
-        report = anyio.run(torture, chosen.kills, chosen.seed, chosen.mutant)
+        report = anyio.run(torture, chosen.kills, chosen.seed, mode)
     sys.stdout.write(report.show() + "\n")
     sys.exit(0 if report.good else 1)
 

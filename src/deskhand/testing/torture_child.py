@@ -17,7 +17,7 @@ from ..runtime.app import App, Parts, open_app
 from ..runtime.http_server import AppServer
 from ..store.sqlite import SqliteStore
 from ..supervision.supervise import RESTART
-from ..tools.base import Context, Outcome, Spec, call_label, make_result
+from ..tools.base import Context, Outcome, Spec, Tool, call_label, make_result
 from ..types.clock import Clock
 from ..types.commit import Commit
 from ..types.errors import StoreUnavailable
@@ -60,6 +60,8 @@ class EagerStore(SqliteStore):
         return await super().commit(commit)
 
 
+HELPERS = "helpers"
+"""The mode of a process that leaves some of its work to sub-agents and scripts."""
 WORKER = "worker:"
 """The mode of a process that works beside another one; its name follows."""
 
@@ -134,10 +136,12 @@ async def live(home: Path, url: str, mode: str) -> None:
         channel = HttpChannel(url, session, ack_first=mode == "ack-first")
         store = EagerStore if mode == "publish-first" else None
         clock = clock_of(home, mode)
-        parts = Parts(
-            models.open, {tool.spec.name: tool}, {}, (channel,), authorise, store, clock, serve=page
-        )
+        tools: dict[str, Tool] = {tool.spec.name: tool}
+        parts = Parts(models.open, tools, {}, (channel,), authorise, store, clock, serve=page)
         async with open_app(settings, parts) as app:
+            if mode == HELPERS:
+                more = {each.spec.name: each for each in app.features.tools("default")}
+                tools |= {name: more[name] for name in ("spawn_agent", "run_script")}
             if isinstance(app.store, EagerStore):
                 app.store.app = app
             await app.run()

@@ -20,8 +20,10 @@ CRASH_UNDER_LOAD = 0.2
 class PostgresTorture(Torture):
     """One run of it."""
 
-    def __init__(self, home: Path, kills: int, seed: int, server: PostgresServer) -> None:
-        super().__init__(home, kills, seed, "true")
+    def __init__(
+        self, home: Path, kills: int, seed: int, server: PostgresServer, mode: str = "true"
+    ) -> None:
+        super().__init__(home, kills, seed, mode)
         self.server = server
         self.crashes = 0
 
@@ -42,7 +44,7 @@ class PostgresTorture(Torture):
         await anyio.to_thread.run_sync(self.server.start)
 
 
-async def torture_with_server(kills: int, seed: int) -> TortureReport:
+async def torture_with_server(kills: int, seed: int, mode: str = "true") -> TortureReport:
     """Run it with a home and a server of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="deskhand-torture-") as place,
@@ -52,7 +54,7 @@ async def torture_with_server(kills: int, seed: int) -> TortureReport:
         home = Path(place) / "home"
         home.mkdir()
         store_beside(home).write_text(url)
-        made = PostgresTorture(home, kills, seed, server)
+        made = PostgresTorture(home, kills, seed, server, mode)
         report = await made.run()
         if made.crashes < kills / 10:
             report.faults.append(f"the server crashed {made.crashes} times only")
