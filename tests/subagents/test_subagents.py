@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from deskhand.models.base import Request
 from deskhand.runtime.app import App
 from deskhand.supervision.logs import Redacting
+from deskhand.testing.channel import MemoryEditor
 from deskhand.testing.temporary_home import OWNER, heard, results, wait_for
 from deskhand.tools.base import Context, Delegated, Outcome, Spec, Tool
 from deskhand.tools.define import tool
@@ -52,6 +53,30 @@ async def test_several_work_side_by_side(tmp_path: Path) -> None:
         given = [task.at for task in tasks_of(app)]
         ended = [task.ended_at for task in tasks_of(app)]
         assert max(given) < min(each for each in ended if each is not None)
+
+
+async def test_a_chat_shows_what_it_does_in_one_line(tmp_path: Path) -> None:
+    editor = MemoryEditor()
+    desk = desk_of(tmp_path)
+    hold = anyio.Event()
+    look = calls(("list_files", {}))
+    desk.model = HoldingModel(answering, hold, "never")
+    desk.model.latency_s = 0.4
+    async with desk.running(channels=(editor,), authorize=lambda inbound: OWNER) as app:
+        app.drafts.work_s = 0.01
+        body = Said(Message("user", (Text(calls(("spawn_agent", {"task": look}))),)))
+        place = Address("memory", chat="1")
+        await app.door.submit(Inbound("m1", place, "owner", app.parts.clock.now(), body))
+        await wait_for(partial(_shows, editor, "Working with a sub-agent"))
+        await wait_for(partial(_shows, editor, "Looking through files"))
+        shown = next(text for _, text in editor.edits if "Looking through files" in text)
+        assert shown.splitlines()[0].startswith("Working with a sub-agent")
+        assert "default: [[" in shown.splitlines()[1]
+
+
+async def _shows(editor: MemoryEditor, text: str) -> bool:
+    shown = [*editor.posts.values(), *(each for _, each in editor.edits)]
+    return any(text in each for each in shown)
 
 
 async def _has_results(app: App, number: int) -> bool:

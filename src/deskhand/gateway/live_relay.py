@@ -25,7 +25,7 @@ PAUSE_S = 0.05
 MOST_WAITING = 2_000
 PIECE_CHARS = TELL_BYTES // 8
 """A longer text is sent in several pieces: a character may take six bytes."""
-SHOWN = frozenset({"text", "thinking", "reset", "status", "tool_output", "tool_result"})
+SHOWN = frozenset({"text", "thinking", "reset", "status", "tool_output", "tool_result", "step"})
 """Prompts and requests are too long, and for owners alone."""
 
 

@@ -29,6 +29,12 @@ TOOL_PHRASES = {
     "think": "Thinking",
     "web_fetch": "Reading a page of {url}",
     "web_search": "Searching the web",
+    "spawn_agent": "Working with a sub-agent",
+    "subagents": "Working with a sub-agent",
+    "run_script": "Running a script",
+    "spawn_teammate": "Taking a teammate in",
+    "message_teammate": "Writing to the team",
+    "broadcast": "Writing to the team",
     "send_message": "Sending a message",
     "send_file": "Sending {path}",
     "save_memory": "Noting something",
@@ -71,7 +77,7 @@ def render_progress(calls: Sequence[ToolCall]) -> str:
 def _describe_call(call: ToolCall) -> str:
     words = TOOL_PHRASES.get(call.name)
     if words is None:
-        return f"Using {_quote_name(call.name.replace('_', ' '))}"
+        return f"Using {quote_name(call.name.replace('_', ' '))}"
     try:
         arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -79,8 +85,8 @@ def _describe_call(call: ToolCall) -> str:
     path = str(arguments.get("path") or "")
     url = str(arguments.get("url") or "")
     return words.format(
-        path=_quote_name(PurePosixPath(path).name) or "a file",
-        url=_quote_name(_host(url)) or "the web",
+        path=quote_name(PurePosixPath(path).name) or "a file",
+        url=quote_name(_host(url)) or "the web",
     )
 
 
@@ -91,7 +97,7 @@ def _host(url: str) -> str:
         return ""
 
 
-def _quote_name(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name as code, so that no platform turns it into a link; '' for none."""
     shown = " ".join(clean_text(name).replace("`", "'").split())
     cut = shown if len(shown) <= NAME_CHARS else f"{shown[: NAME_CHARS - 1]}…"

@@ -64,7 +64,8 @@ class EventPublisher:
             item = replace(item, text=self._redact(item.text))
         if self._relay is not None and isinstance(item, Progress):
             self._relay(session, item)
-        self._feed.publish(session, item)
+        if not isinstance(item, Progress) or item.kind != "step":
+            self._feed.publish(session, item)
         if isinstance(item, Recorded):
             for listener in self._listeners.get(type(item.event), ()):
                 try:

@@ -137,6 +137,9 @@ class Drafts:
                 live.over.set()
             if doing and (live := self._start_draft(session, item.n + 1, of_work=True)) is not None:
                 live.set_progress(item.n + 1, doing)
+        elif item.kind == "step":
+            if live is not None and live.of_work and session in self._doing:
+                live.set_progress(live.n, f"{self._doing[session]}\n{item.text}")
         elif item.kind in ("text", "reset"):
             if live is not None and live.of_work and item.kind == "text":
                 live.over.set()

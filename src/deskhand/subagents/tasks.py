@@ -4,7 +4,7 @@ and its end told once, whatever dies in between."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import anyio
@@ -15,6 +15,7 @@ from ..agent.fold import fold
 from ..agent.state import State
 from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
+from ..gateway.progress_text import quote_name, render_progress
 from ..policy.approval import may_approve, parse_choice
 from ..policy.information_flow import withhold_private_parts
 from ..store.queries import (
@@ -162,17 +163,21 @@ class Subagents:
                 self._changed.add(session)
                 self._poke.set()
             case ModelReplied() | ApprovalAsked() if session in self._working:
-                self._show(self._working[session], describe_steps(recorded.event))
+                self._show(self._working[session], recorded.event)
             case _:
                 pass
 
-    def _show(self, task: SubagentTask, lines: Iterable[str]) -> None:
-        """Let those who follow the parent see what the sub-agent does."""
+    def _show(self, task: SubagentTask, event: ModelReplied | ApprovalAsked) -> None:
+        """Let those who follow the parent see what the sub-agent does; in chats in one line."""
         request = task.request
         if not request.waits:
             return
         n = last_event_number_now(self._store, task.parent)
-        for line in lines:
+        if isinstance(event, ModelReplied) and event.message.calls:
+            who = quote_name(self._host.redact(task.title))
+            step = f"{who}: {render_progress(event.message.calls)}"
+            self._publisher.publish(task.parent, Progress("step", n, text=step))
+        for line in describe_steps(event):
             text = self._host.redact(f"{task.title} \N{MIDDLE DOT} {line}\n")
             shown = Progress("tool_output", n, text=text, call_id=request.call_id)
             self._publisher.publish(task.parent, shown)

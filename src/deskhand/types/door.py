@@ -25,10 +25,10 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     in the text (in characters) this piece begins. `snapshot` is all the text so far, for who comes
     late; `reset` means that a try failed and its text is void. `tool_result` is the beginning of
     what came of one of several calls that run side by side, with its `status`; the event follows
-    when all of them are over. The first piece of a reply names the `model` that gives it, which was
-    asked with `recalled` memories. In a conversation that is traced, `prompt` is the system prompt
-    with which the model is asked now, which owners alone are shown, and `request` the rest of it
-    (see `agent.trace`).
+    when all of them are over. `step` is what a sub-agent does, for chats. The first piece of a
+    reply names the `model` that gives it, which was asked with `recalled` memories. In a
+    conversation that is traced, `prompt` is the system prompt with which the model is asked now,
+    which owners alone are shown, and `request` the rest of it (see `agent.trace`).
     """
 
     kind: Literal[
@@ -36,6 +36,7 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         "thinking",
         "tool_output",
         "tool_result",
+        "step",
         "status",
         "snapshot",
         "reset",
