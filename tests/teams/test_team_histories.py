@@ -25,7 +25,7 @@ from deskhand.testing.crash import Crash, Fuse, OpenDatabase, fused
 from deskhand.testing.postgres import database_at, open_schema, running_server
 from deskhand.testing.temporary_home import TemporaryHome, wait_for
 from deskhand.types.events import CommandRun, MessageReceived, Recorded, TurnEnded
-from deskhand.types.subagents import SubagentTask
+from deskhand.types.subagents import SubagentTask, id_of
 
 from .working import LEAD_SESSION, board, desk_of
 
@@ -121,8 +121,8 @@ async def is_settled(app: App) -> bool:
     team = [mate for mate in teammates_of(app.store, LEAD_SESSION) if mate.state == "active"]
     if any(find_claimable(graph, mate.name) for mate in team if not mate.waits):
         return False
-    leased = any(task.lease for task in graph.values())
-    if leased and team and not all(mate.waits for mate in team):
+    waiting = {mate.id for mate in team if mate.waits}
+    if any(task.lease and id_of(task.lease) not in waiting for task in graph.values()):
         return False
     return not await app.store.query("mail_wanted", ())
 

@@ -7,9 +7,13 @@ import json
 from pathlib import Path
 
 from deskhand.models.base import Request
-from deskhand.testing.temporary_home import results
+from deskhand.store.queries import subagents_of
+from deskhand.testing.temporary_home import OWNER, results
+from deskhand.tools.queries import change_task
 from deskhand.types.errors import ModelKeyRefused
 from deskhand.types.messages import Message
+from deskhand.types.tasks import Task
+from deskhand.workspace.erase import erase_session
 
 from .working import (
     LEAD_SESSION,
@@ -236,7 +240,9 @@ async def test_a_task_that_fails_twice_is_blocked(tmp_path: Path) -> None:
         await call(desk, app, "manage_tasks", action="create", title="too hard")
         await call(desk, app, "spawn_teammate", name="ann", role="", prompt="begin")
         task = await task_is(app, 1, "blocked")
-        assert (task.owner, task.lease) == ("", "") and task.result.startswith("failed 2 times: ")
+        assert (task.owner, task.lease) == ("", "") and task.result.startswith(
+            "given back 2 times: "
+        )
 
 
 def _failing(request: Request) -> Message:
@@ -274,3 +280,104 @@ async def test_refusals(tmp_path: Path) -> None:
         mine = await call(desk, app, "plan_review", request_id="none", approve=True)
         assert "there is no request 'none' in this team" in mine
         assert session_of(app, "ann") and await results(app, LEAD_SESSION)
+
+
+WRITE = json.dumps([["write_file", {"path": "a", "content": "x"}]])
+
+
+async def test_plan_mode_of_the_lead_holds_for_what_comes_later(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    async with desk.running() as app:
+        await begin(desk, app)
+        await call(desk, app, "spawn_teammate", name="ann", role="", prompt="begin")
+        await told(app, 1)
+        await desk.say(app, "/plan on")
+        await call(desk, app, "message_teammate", to="ann", content=WRITE)
+        await hears(app, "ann saw: ")
+        row = change_task(LEAD_SESSION, None, Task(1, "write", description=WRITE), 1.0)
+        await app.store.change((row,))
+        await task_is(app, 1, "completed")
+        assert not (app.settings.home.workspace("default") / "a").exists()
+
+
+async def test_what_a_stopped_teammate_held_is_free(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    async with desk.running() as app:
+        await begin(desk, app)
+        await call(desk, app, "spawn_teammate", name="ann", role="", prompt="begin")
+        await told(app, 1)
+        desk.model.latency_s = 30.0
+        row = change_task(LEAD_SESSION, None, Task(1, "long"), 1.0)
+        await app.store.change((row,))
+        await task_is(app, 1, "in_progress")
+        await desk.say(app, "/stop")
+        desk.model.latency_s = 0.0
+        task = await task_is(app, 1, "pending")
+        assert (task.owner, task.lease) == ("", "")
+        await call(desk, app, "spawn_teammate", name="bo", role="", prompt="begin")
+        assert (await task_is(app, 1, "completed")).owner == "bo"
+
+
+async def test_a_plan_shown_on_a_task_does_not_complete_it(tmp_path: Path) -> None:
+    """After a yes it goes on with what it had; and what else was written to it takes nothing of
+    the yes away."""
+    desk = desk_of(tmp_path)
+    async with desk.running() as app:
+        await begin(desk, app)
+        plan = {"to": "lead", "content": "1. write a", "msg_type": "plan_approval_request"}
+        words = json.dumps([["message_teammate", plan]])
+        await call(desk, app, "manage_tasks", action="create", title="do", description=words)
+        await call(
+            desk, app, "spawn_teammate", name="ann", role="", prompt="begin", plan_first=True
+        )
+        await status_is(app, ann="waiting")
+        assert (await board(app))[1].status == "in_progress"
+        shown = next(each for each in await told(app, 2) if "shows a plan" in each)
+        request_id = shown.split("request_id ")[1].split("]")[0]
+        answered = [
+            ["plan_review", {"request_id": request_id, "approve": True}],
+            ["message_teammate", {"to": "ann", "content": WRITE}],
+        ]
+        await desk.say(app, json.dumps(answered))
+        await task_is(app, 1, "completed")
+        await hears(app, "ann saw: ")
+        assert (app.settings.home.workspace("default") / "a").exists()
+
+
+async def test_a_task_that_is_given_back_again_and_again_is_blocked(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    async with desk.running() as app:
+        await begin(desk, app)
+        back = json.dumps(
+            [["manage_tasks", {"action": "update", "task_id": 1, "status": "pending"}]]
+        )
+        await call(desk, app, "manage_tasks", action="create", title="t", description=back)
+        await call(desk, app, "spawn_teammate", name="ann", role="", prompt="begin")
+        assert (await task_is(app, 1, "blocked")).result.startswith("given back 2 times: ")
+
+
+async def test_no_more_work_at_once_than_may(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path, subagents={"per_session": 1})
+    async with desk.running() as app:
+        await begin(desk, app)
+        for name in ("ann", "bo", "cy"):
+            await call(desk, app, "spawn_teammate", name=name, role="", prompt="begin")
+            await status_is(app, **{name: "idle"})
+        await call(desk, app, "broadcast", content="look")
+        await told(app, 6)
+        works = subagents_of(app.store, LEAD_SESSION, 100)
+        changes = [(each.at, 1) for each in works] + [(each.ended_at or 0, -1) for each in works]
+        now = 0
+        for _, change in sorted(changes):
+            now += change
+            assert now <= 1
+
+
+async def test_a_teammate_whose_conversation_is_erased_is_gone(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    async with desk.running() as app:
+        await begin(desk, app)
+        await call(desk, app, "spawn_teammate", name="ann", role="", prompt="begin")
+        await told(app, 1)
+        await erase_session(app.store, OWNER, session_of(app, "ann"), 1.0)
+        assert await call(desk, app, "list_teammates") == "There are no teammates."

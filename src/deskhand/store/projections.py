@@ -130,9 +130,9 @@ def _apply_options(db: StatementRunner, sql: Mapping[str, str], recorded: Record
         case CommandRun(name="stop", refused=False, principal=principal, args=args):
             who = principal.on_behalf_of or principal.id
             db.execute(sql["subagent_stop_all"], (f"stopped by {who}", session, recorded.at))
-            db.execute(sql["teammate_stop_work"], (f"stopped by {who}", session))
-            db.execute(sql["teammate_stop"], (session,))
-            db.execute(sql["mail_stop"], (session,))
+            db.execute(sql["teammate_stop_work"], (f"stopped by {who}", session, recorded.at))
+            db.execute(sql["teammate_stop"], (session, recorded.at))
+            db.execute(sql["mail_stop"], (session, recorded.at))
             _begin_by_command(db, sql, recorded)
             if args != STOP_TURN_ONLY:
                 db.execute(sql["session_over"], (session, recorded.n))

@@ -175,6 +175,9 @@ UPDATE subagent SET said = 'its conversation was erased', label = NULL,
   state = CASE WHEN state IN ('wanted', 'running') THEN 'error' ELSE state END
 WHERE session = ?
 
+-- teammate_lost: its conversation is gone, and so is what it knew --
+DELETE FROM teammate WHERE id IN (SELECT id FROM subagent WHERE session = ?)
+
 -- teammate_erase --
 DELETE FROM teammate WHERE team = ?
 
@@ -475,16 +478,16 @@ FROM teammate WHERE team = ? ORDER BY at, name
 
 -- teammate_stop_work: its teammates work on for nobody --
 UPDATE subagent SET stop = ?, told = 1
-WHERE id IN (SELECT id FROM teammate WHERE team = ?) AND state IN ('wanted', 'running')
+WHERE id IN (SELECT id FROM teammate WHERE team = ? AND at <= ?) AND state IN ('wanted', 'running')
 
 -- teammate_gone --
-UPDATE teammate SET state = 'gone', idle_since = NULL WHERE team = ? AND name = ? AND state = 'active'
+UPDATE teammate SET state = 'leaving', idle_since = NULL WHERE team = ? AND name = ? AND state = 'active'
 
 -- teammate_stop: whoever stops a conversation ends its team --
-UPDATE teammate SET state = 'gone', idle_since = NULL WHERE team = ? AND state = 'active'
+UPDATE teammate SET state = 'leaving', idle_since = NULL WHERE team = ? AND at <= ? AND state = 'active'
 
 -- mail_stop --
-UPDATE mail SET state = 'dropped' WHERE team = ? AND state = 'wanted'
+UPDATE mail SET state = 'dropped' WHERE team = ? AND at <= ? AND state = 'wanted'
 
 -- session_calls --
 SELECT count(*) FROM event WHERE session = ? AND at >= ? AND kind IN ('tool_finished', 'call_closed')

@@ -52,6 +52,7 @@ ERASED_TABLES = (
     "process_erase",
     "subagent_erase",
     "subagent_lost",
+    "teammate_lost",
     "teammate_erase",
     "mail_erase",
     "task_erase",

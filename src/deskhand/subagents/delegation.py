@@ -73,7 +73,7 @@ def make_request(
     if len(path) >= depth:
         raise ToolError(f"sub-agents are at most {depth} deep: do it yourself")
 
-    return agent, TaskRequest(
+    request = TaskRequest(
         principal=context.principal,
         task=clean_task(wish.task),
         label=join_labels((LOCAL, context.label)),
@@ -90,22 +90,25 @@ def make_request(
         people=parent.request.people if parent is not None else context.address,
         path=(*path, make_title(wish.label or wish.task, _name_of(wish) or kind or agent)),
         agents=(*agents, agent),
-        options=_options_for(wish, context, models=agent == context.agent and kind != PROGRAM),
+        plans=member is not None and member.plans,
         depends_on=wish.depends_on,
     )
+    options = make_options(context.options, request, models=agent == context.agent)
+    return agent, replace(request, options=options)
 
 
 def _name_of(wish: NewTask) -> str:
     return wish.member.name if wish.member is not None else ""
 
 
-def _options_for(wish: NewTask, context: Context, *, models: bool) -> SessionOptions:
-    options = _inherit_options(context.options, models=models)
-    member = wish.member
-    if member is None:
+def make_options(given: SessionOptions, request: TaskRequest, *, models: bool) -> SessionOptions:
+    """How the sub-agent works whose conversation is held so above it. `models`: by the same models,
+    too."""
+    options = _inherit_options(given, models=models and request.kind != PROGRAM)
+    if not request.teammate:
         return options
-    plans = member.plans or bool(options.plan_mode)
-    return replace(options, teams=True, plan_mode=plans, system_prompt=member.identity)
+    plans = request.plans or bool(options.plan_mode)
+    return replace(options, teams=True, plan_mode=plans, system_prompt=request.identity)
 
 
 def make_follow_up(
@@ -125,18 +128,9 @@ def make_follow_up(
         waits=False,
         shared=last.shared or context.person == EVERYBODY,
         address=context.address,
-        options=_follow_options(context, last),
+        options=make_options(context.options, last, models=agent == context.agent),
         depends_on=(),
     )
-
-
-def _follow_options(context: Context, last: TaskRequest) -> SessionOptions:
-    """A teammate stays one, and goes on as it was told to where it is no lead who writes to it."""
-    options = _inherit_options(context.options, models=last.agents[-1] == context.agent)
-    if not last.teammate:
-        return options
-    kept = last.options
-    return replace(options, teams=True, system_prompt=last.identity, plan_mode=kept.plan_mode)
 
 
 def clean_task(text: str) -> str:

@@ -28,3 +28,4 @@ WHERE id = ? ORDER BY round
 
 -- subagent_forget --
 DELETE FROM subagent WHERE told = 1 AND at < ? AND state NOT IN ('wanted', 'running')
+AND id NOT IN (SELECT id FROM teammate)

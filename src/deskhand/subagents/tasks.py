@@ -55,6 +55,7 @@ from ..types.identity import (
 )
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Message, Text
+from ..types.options import SessionOptions
 from ..types.subagents import (
     SubagentTask,
     TaskState,
@@ -67,7 +68,14 @@ from ..types.subagents import (
 from ..types.turn import STOP_TURN_ONLY
 from ..users.queries import roles_of
 from . import queries
-from .delegation import NewTask, check_other_agent, make_follow_up, make_request, new_id
+from .delegation import (
+    NewTask,
+    check_other_agent,
+    make_follow_up,
+    make_options,
+    make_request,
+    new_id,
+)
 from .messages import render_result, render_task
 from .queries import TaskEnd, TaskName, TaskPlace
 
@@ -289,13 +297,22 @@ class Subagents:
             raise ToolError("its conversation was erased")
 
         # What holds for the parent is written by Deskhand itself, whoever has set it there.
-        options = Configure(replace(task.request.options, title=task.title))
+        options = Configure(replace(await self._options_of(task), title=task.title))
         ours = Principal(SYSTEM.id, principal.roles, SYSTEM.kind, principal.on_behalf_of)
         await self._hand_in(task, "options", options, ours)
         has_begun = any(isinstance(recorded.event, MessageReceived) for recorded in past)
         said = Said(Message("user", render_task(task, needed, heading=not has_begun)))
         await self._hand_in(task, "", said, principal, queries.mark_given(task))
         self._wake(task.session)
+
+    async def _options_of(self, task: SubagentTask) -> SessionOptions:
+        """How it is to work: a teammate as the team works now, and not when it was written to."""
+        request = task.request
+        if not request.teammate:
+            return request.options
+        lead = fold(State(task.parent), await self._store.history(task.parent))
+        models = request.agents[-1] == task.parent.partition("/")[0]
+        return make_options(lead.options, request, models=models)
 
     async def _hand_in(
         self, task: SubagentTask, what: str, body: Body, principal: Principal, *rows: Change
@@ -415,7 +432,7 @@ class Subagents:
         agent, request = make_request(wish, context, settings, parent)
         for other in wish.depends_on:
             await self.find_tasks(other, context.session)
-        await self._check_room(context)
+        await self.check_room(context)
 
         id_ = new_id(context)
         own = subagent_session(agent, id_)
@@ -428,7 +445,7 @@ class Subagents:
         ToolError."""
         tasks = await self.find_tasks(id_, context.session)
         last = tasks[-1]
-        await self._check_room(context)
+        await self.check_room(context)
         request = make_follow_up(text, context, self._host.settings(), last.request)
         key = TaskName(id_, last.round + 1)
         name = task_name(key.id, key.round)
@@ -443,7 +460,7 @@ class Subagents:
             raise ToolError(f"there is no sub-agent {id_!r} of this conversation")
         return tasks
 
-    async def _check_room(self, context: Context) -> None:
+    async def check_room(self, context: Context) -> None:
         """Raises ToolError where no more may work."""
         config = self._host.settings().config.subagents
         live = await queries.count_live(self._store, context.session)

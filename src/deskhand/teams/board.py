@@ -15,7 +15,7 @@ from ..types.tasks import Task, TaskGraph
 
 MAX_FAILURES = 2
 FAILURES = "failures"
-"""In the metadata of a task: how often somebody has failed at it."""
+"""In the metadata of a task: how often somebody has failed at it, or given it back."""
 RESULT_CHARS = 4_000
 
 
@@ -39,29 +39,40 @@ def claim(task: Task, name: str, lease: str) -> Task:
     return replace(task, status="in_progress", owner=name, lease=lease)
 
 
+def move_lease(task: Task, lease: str) -> Task:
+    """The task as whoever had it goes on with it as its task `lease`."""
+    return replace(task, lease=lease)
+
+
 def render_claimed(task: Task) -> str:
-    """What the teammate is told to do."""
+    """What the teammate is told to do. A comment is one line, so that none looks like another."""
     how = (
         f"Your last message becomes its result, and it counts as completed then. If you cannot do "
         f"it, set #{task.id} blocked with manage_tasks, and say in its result what is missing."
     )
-    comments = "".join(f"\n{comment.by}: {comment.text}" for comment in task.comments)
+    said = [f"\n[comment of {each.by}] {' '.join(each.text.split())}" for each in task.comments]
     more = f"\n{task.description}" if task.description else ""
-    return f"[Task #{task.id} of the team's list is yours. {how}]\n{task.title}{more}{comments}"
+    head = f"[Task #{task.id} of the team's list is yours. {how}]"
+    return f"{head}{''.join(said)}\n{task.title}{more}"
 
 
 def settle(graph: TaskGraph, task: Task, work: SubagentTask | None) -> Task:
     """The task when the work that had the lease is over: completed, unless it was set otherwise
-    meanwhile; free again where the work failed or is gone, and blocked after several times."""
+    meanwhile; free again where the work was stopped, failed or is gone. Whoever fails at it or
+    gives it back several times leaves it blocked."""
     label = join_labels((LOCAL, task.label, *((work.label,) if work is not None else ())))
-    if task.status != "in_progress":
-        return replace(task, lease="")
-    if work is not None and work.state == "done":
-        return _complete(graph, task, work) or replace(task, status="pending", lease="")
-    failures = _count_failures(task) + 1
     said = work.said.strip()[:RESULT_CHARS] if work is not None else ""
+    if task.status not in ("in_progress", "pending"):
+        return replace(task, lease="")
+    if work is None or work.state == "stopped":
+        return replace(task, status="pending", lease="", owner="")
+    if work.state == "done" and task.status == "in_progress":
+        completed = _complete(graph, task, work)
+        if completed is not None:
+            return completed
+    failures = _count_failures(task) + 1
     if failures >= MAX_FAILURES:
-        why = f"failed {failures} times: {said}"
+        why = f"given back {failures} times: {said}"
         return replace(task, status="blocked", lease="", owner="", result=why, label=label)
     known: dict[str, Any] = task.metadata | {FAILURES: failures}
     return replace(task, status="pending", lease="", owner="", metadata=known)
@@ -73,7 +84,7 @@ def _count_failures(task: Task) -> int:
 
 
 def _complete(graph: TaskGraph, task: Task, work: SubagentTask) -> Task | None:
-    """None where it cannot be completed, as something that it needs is open again."""
+    """None where it cannot be completed, as something that it needs is open."""
     free = replace(task, lease="", result=work.said.strip()[:RESULT_CHARS] or task.result)
     try:
         changed = graphs.update({**graph, task.id: free}, task.id, work.label, status="completed")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..config.config import Settings
 from ..store.base import Store
-from ..store.queries import shut_down_teammate, teammates_of
+from ..store.queries import shut_down_teammate, stop_subagent, teammates_of
 from ..subagents.delegation import Member, NewTask, make_follow_up, make_title
 from ..subagents.queries import TaskName, TaskPlace, add_task, mark_told, tasks_of
 from ..subagents.tasks import Subagents
@@ -66,7 +66,8 @@ class TeamDesk:
         """Take a teammate in, or call one back that has shut down. Raises ToolError."""
         _check_is_lead(context)
         name = check_name(name)
-        role = clean_role(role)
+        # A role that somebody from outside may have written would be shown without its label.
+        role = "" if needs_mark(context.label) else clean_role(role)
         team = teammates_of(self._store, context.session)
         active = [mate for mate in team if mate.state == "active"]
         if any(mate.name == name for mate in active):
@@ -77,32 +78,38 @@ class TeamDesk:
                 f"a team has at most {self.most_teammates} teammates, and there are: {names}. Ask "
                 "one to shut down first"
             )
-        identity = render_identity(name, role, is_ours=not needs_mark(context.label))
+        identity = render_identity(name, role)
         earlier = next((mate for mate in team if mate.name == name), None)
         if earlier is None:
-            told = f"You are {name}, for: {role}\n\n{prompt}" if role else prompt
             member = Member(name, identity, plan_first)
-            wish = NewTask(told, agent, waits=False, member=member, label=prompt)
+            wish = NewTask(prompt, agent, waits=False, member=member)
             id_, row = await self._subagents.plan_task(wish, context)
         else:
-            id_, row = await self._plan_return(earlier, prompt, identity, context)
+            member = Member(name, identity, plan_first)
+            id_, row = await self._plan_return(earlier, prompt, agent, member, context)
         mate = Teammate(context.session, name, role, id_, "active", context.clock.now())
         what = "has begun" if earlier is None else "is back, and knows what it knew"
         said = f"[teammate {name} {what}; its answers and messages come by themselves]"
         return self._done(said, (queries.add_teammate(mate), row), context)
 
     async def _plan_return(
-        self, mate: Teammate, prompt: str, identity: str, context: Context
+        self, mate: Teammate, prompt: str, agent: str, member: Member, context: Context
     ) -> tuple[str, Change]:
         last = await self._last_task(mate)
+        if agent and agent != last.request.agents[-1]:
+            raise ToolError(
+                f"{mate.name} is the agent {last.request.agents[-1]!r}: leave `agent` out, or take "
+                "another name"
+            )
+        await self._subagents.check_room(context)
         request = make_follow_up(prompt, context, self._settings(), last.request)
-        options = replace(request.options, system_prompt=identity)
         path = (*request.path[:-1], make_title(prompt, mate.name))
-        request = replace(request, identity=identity, options=options, path=path)
+        request = replace(request, identity=member.identity, plans=member.plans, path=path)
         name = TaskName(mate.id, last.round + 1)
         self._subagents.expect_task(task_name(name.id, name.round))
         place = TaskPlace(last.parent, last.session)
-        return mate.id, add_task(name, place, request, context.clock.now())
+        row = add_task(name, place, request, context.clock.now())
+        return mate.id, replace(row, must=True)
 
     async def ask_to_shut_down(self, name: str, reason: str, context: Context) -> Done:
         """Raises ToolError."""
@@ -123,10 +130,6 @@ class TeamDesk:
         verdict: Verdict = "approved" if approve else "rejected"
         text = f"Your plan is {verdict}." + (f"\n{feedback}" if feedback.strip() else "")
         mail = await self._make_mail("plan_approval_response", mate, text, context, asked.id)
-        if approve and mail.request is not None:
-            plans = bool(context.options.plan_mode)
-            options = replace(mail.request.options, plan_mode=plans)
-            mail = replace(mail, request=replace(mail.request, options=options))
         rows = (queries.answer_mail(asked, verdict), queries.add_mail(mail))
         return self._done(f"[the plan of {mate.name} is {verdict}]", rows, context)
 
@@ -174,7 +177,7 @@ class TeamDesk:
         mail = await self._make_mail("shutdown_response", None, text, context, asked.id)
         rows = [queries.answer_mail(asked, verdict), queries.add_mail(mail)]
         if approve:
-            rows.append(shut_down_teammate(me))
+            rows += [shut_down_teammate(me), stop_subagent(me.id, "it has shut down")]
         done = self._done(f"[the lead is told: {text}]", rows, context)
         return replace(done, end_turn=approve)
 
@@ -236,7 +239,10 @@ class TeamDesk:
         raise ToolError(f"there is no teammate {name[:40]!r}; there are: {there}")
 
     async def _last_task(self, mate: Teammate) -> SubagentTask:
-        return (await tasks_of(self._store, mate.id))[-1]
+        tasks = await tasks_of(self._store, mate.id)
+        if not tasks:
+            raise ToolError(f"nothing is left of {mate.name}: take somebody in under another name")
+        return tasks[-1]
 
     async def _make_mail(
         self,
@@ -261,11 +267,8 @@ class TeamDesk:
         request = make_follow_up(text or "-", context, self._settings(), last)
         if context.seat is None:
             return request
-        kept = (last.audience, last.address, last.options, last.call_id)
-        audience, address, options, call_id = kept
-        return replace(
-            request, audience=audience, address=address, options=options, call_id=call_id
-        )
+        kept = {"audience": last.audience, "address": last.address, "call_id": last.call_id}
+        return replace(request, **kept)
 
     async def _find_request(self, request_id: str, context: Context) -> Mail:
         found = await queries.find_mail(self._store, context.board, request_id.strip())

@@ -44,10 +44,9 @@ def check_text(text: str) -> str:
     return text
 
 
-def render_identity(name: str, role: str, *, is_ours: bool) -> str:
-    """What the system prompt of a teammate says of it, in each of its requests. A role that
-    somebody from outside may have written (not `is_ours`) does not stand there."""
-    what = f" ({role})" if role and is_ours else ""
+def render_identity(name: str, role: str) -> str:
+    """What the system prompt of a teammate says of it, in each of its requests."""
+    what = f" ({role})" if role else ""
     return f"You are {name}{what}, a teammate in a team. The lead is {LEAD}."
 
 

@@ -11,9 +11,9 @@ from ..types.teams import Mail, Teammate, Verdict, parse_mail_row, parse_teammat
 _encode = msgspec.json.encode
 
 
-async def active_teammates(store: Store) -> list[Teammate]:
-    """Those of all teams that have not shut down."""
-    return [parse_teammate_row(row) for row in await store.query("teammate_active", ())]
+async def open_teammates(store: Store) -> list[Teammate]:
+    """Those of all teams that have not shut down, and those that have but hold tasks still."""
+    return [parse_teammate_row(row) for row in await store.query("teammate_open", ())]
 
 
 def add_teammate(teammate: Teammate) -> Change:
@@ -26,6 +26,17 @@ def set_idle_since(teammate: Teammate, at: float | None) -> Change:
     """It has had nothing to do since then (seconds since the epoch); None: it has. Nothing of the
     commit is written where it has shut down, or was stopped."""
     return Change("teammate_idle", (at, teammate.team, teammate.name), must=True)
+
+
+def retire(teammate: Teammate) -> Change:
+    """It shuts down, as it has had nothing to do. Nothing of the commit is written where something
+    is on its way to it."""
+    return Change("teammate_retire", (teammate.team, teammate.name), must=True)
+
+
+def mark_left(teammate: Teammate) -> Change:
+    """It holds no tasks any more."""
+    return Change("teammate_left", (teammate.team, teammate.name))
 
 
 def add_mail(mail: Mail) -> Change:

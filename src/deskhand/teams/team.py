@@ -4,10 +4,11 @@ of the list, and shuts down those that have had nothing to do for long."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 
 import anyio
+import msgspec
 from msgspec.structs import replace
 
 from ..assembly.host import Host
@@ -16,7 +17,7 @@ from ..policy.information_flow import withhold_private_parts
 from ..store.queries import shut_down_teammate, teammates_of
 from ..store.retry import retry_until_written
 from ..subagents.delegation import make_title
-from ..subagents.queries import TaskName, TaskPlace, add_task, tasks_of
+from ..subagents.queries import TaskName, TaskPlace, add_task, count_live, tasks_of
 from ..subagents.tasks import Subagents
 from ..tools.queries import change_task, load_tasks
 from ..types.commit import Change
@@ -28,7 +29,7 @@ from ..types.subagents import CHANNEL, SubagentTask, TaskRequest, id_of, task_na
 from ..types.tasks import Task
 from ..types.teams import LEAD, Mail, Teammate
 from . import queries
-from .board import claim, find_claimable, render_claimed, settle
+from .board import claim, find_claimable, move_lease, render_claimed, settle
 from .mail import render_mail
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,15 @@ PAUSE_S = 30.0
 FORGET_S = 30 * 24 * 3600.0
 EXPECTED_S = 600.0
 """So long it is looked for what a call is about to commit."""
+
+
+class Further(msgspec.Struct, frozen=True):
+    """A further task of a teammate, in a list under this title. `told`: nobody is to hear of its
+    end. `may_change`: the lead has said yes to its plan."""
+
+    title: str
+    told: bool = False
+    may_change: bool = False
 
 
 class Teams:
@@ -82,13 +92,18 @@ class Teams:
     async def _look(self) -> bool:
         """Do what can be done now. Returns whether there is a team at all."""
         owns = self._host.dispatch.owns
-        team = [each for each in await queries.active_teammates(self._store) if owns(each.team)]
+        team = [each for each in await queries.open_teammates(self._store) if owns(each.team)]
         mail = [each for each in await queries.wanted_mail(self._store) if owns(each.team)]
         for each in mail:
             await self._try(partial(self._give, each))
+        for name in dict.fromkeys(mate.team for mate in team):
+            waiting = {each.id for each in team if each.team == name and each.status == "waiting"}
+            await self._try(partial(self._settle, name, waiting))
         written_to = {(each.team, each.recipient) for each in mail}
         for mate in team:
-            if (mate.team, mate.name) not in written_to:
+            if mate.state == "leaving":
+                await self._try(partial(self._see_off, mate))
+            elif (mate.team, mate.name) not in written_to:
                 await self._try(partial(self._look_after, mate))
         return bool(team or mail)
 
@@ -108,7 +123,7 @@ class Teams:
         """Hand over what somebody has written, once."""
         members = {each.name: each for each in teammates_of(self._store, mail.team)}
         sender = members.get(mail.sender)
-        left = mail.sender != LEAD and (sender is None or sender.state == "gone")
+        left = mail.sender != LEAD and (sender is None or sender.state != "active")
         if left and mail.kind != "shutdown_response":
             await self._write(queries.drop_mail(mail))
         elif mail.recipient == LEAD:
@@ -140,46 +155,73 @@ class Teams:
         self._host.dispatch.adopt(mail.team)
 
     async def _give_to_teammate(self, mail: Mail, mate: Teammate | None) -> None:
-        if mate is None or mate.state == "gone" or mail.request is None:
+        if mate is None or mate.state != "active" or mail.request is None:
             await self._write(queries.drop_mail(mail))
             return
         if not await self._may_begin(mail.team):
             return
-        told = mail.sender != LEAD or mail.kind == "shutdown_request"
         request = replace(mail.request, task=render_mail(mail), label=mail.label)
+        rows = [queries.mark_given(mail)]
+        may_change = False
+        if mail.kind == "plan_approval_response":
+            asked = await queries.find_mail(self._store, mail.team, mail.about)
+            may_change = asked is not None and asked.answer == "approved"
+            rows += await self._keep_leases(mate)
         title = mail.text or mail.kind.replace("_", " ")
-        await self._begin(mate, request, queries.mark_given(mail), told=told, title=title)
+        told = mail.sender != LEAD or mail.kind == "shutdown_request"
+        await self._begin(mate, request, rows, Further(title, told, may_change))
+
+    async def _keep_leases(self, mate: Teammate) -> list[Change]:
+        """It goes on with what it had when it showed its plan."""
+        last = (await tasks_of(self._store, mate.id))[-1]
+        lease = task_name(mate.id, last.round + 1)
+        now = self._host.clock.now()
+        return [
+            change_task(mate.team, task, move_lease(task, lease), now)
+            for task in (await load_tasks(self._store, mate.team)).values()
+            if task.lease and id_of(task.lease) == mate.id
+        ]
 
     # Tasks
 
-    async def _look_after(self, mate: Teammate) -> None:
-        """Close what it has done, and give it something to do."""
+    async def _see_off(self, mate: Teammate) -> None:
+        """It has shut down: what it held is free, once it has ended."""
         tasks = await tasks_of(self._store, mate.id)
-        if not tasks or any(task.is_live for task in tasks):
+        graph = await load_tasks(self._store, mate.team)
+        holds = any(task.lease and id_of(task.lease) == mate.id for task in graph.values())
+        if not holds and not any(task.is_live for task in tasks):
+            await self._write(queries.mark_left(mate))
+
+    async def _look_after(self, mate: Teammate) -> None:
+        """Give it something to do; shut it down where there was nothing for long."""
+        tasks = await tasks_of(self._store, mate.id)
+        if not tasks:
+            await self._write(shut_down_teammate(mate))
+            return
+        if any(task.is_live for task in tasks):
             if mate.idle_since is not None:
                 await self._write(queries.set_idle_since(mate, None))
             return
-        await self._settle(mate)
-        if mate.waits:
-            return
-        if await self._claim(mate, tasks[-1]):
+        if mate.waits or await self._claim(mate, tasks[-1]):
             return
         now = self._host.clock.now()
         idle_s = self._host.settings().config.subagents.teammate_idle_s
         if mate.idle_since is None:
             await self._write(queries.set_idle_since(mate, now))
         elif now - mate.idle_since >= idle_s:
-            await self._write(shut_down_teammate(mate))
+            await self._write(queries.retire(mate))
 
-    async def _settle(self, mate: Teammate) -> None:
-        """What it worked on, and works on no more, is done or free again."""
-        graph = await load_tasks(self._store, mate.team)
+    async def _settle(self, team: str, waiting: Collection[str]) -> None:
+        """What was worked on, and is worked on no more, is done or free again; but for what those
+        have who wait for a word on their plan."""
+        graph = await load_tasks(self._store, team)
         for task in graph.values():
-            if not task.lease or id_of(task.lease) != mate.id:
+            if not task.lease or id_of(task.lease) in waiting:
                 continue
-            works = await tasks_of(self._store, mate.id)
+            works = await tasks_of(self._store, id_of(task.lease))
             work = next((each for each in works if each.name == task.lease), None)
-            await self._put(mate.team, task, settle(graph, task, work))
+            if work is None or not work.is_live:
+                await self._put(team, task, settle(graph, task, work))
 
     async def _claim(self, mate: Teammate, last: SubagentTask) -> bool:
         """Have it take a task of the list. Returns whether there was one. The lease and the task
@@ -198,37 +240,38 @@ class Teams:
             depends_on=(),
         )
         row = change_task(mate.team, task, claimed, self._host.clock.now())
-        await self._begin(mate, request, row, title=task.title)
+        await self._begin(mate, request, [row], Further(task.title))
         return True
 
     async def _put(self, team: str, before: Task, after: Task) -> None:
         await self._write(change_task(team, before, after, self._host.clock.now()))
 
     async def _begin(
-        self,
-        mate: Teammate,
-        request: TaskRequest,
-        *rows: Change,
-        told: bool = False,
-        title: str,
+        self, mate: Teammate, request: TaskRequest, rows: Sequence[Change], further: Further
     ) -> None:
         """Give this teammate a further task, with these rows."""
         last = (await tasks_of(self._store, mate.id))[-1]
-        path = (*request.path[:-1], make_title(title, mate.name))
+        path = (*request.path[:-1], make_title(further.title, mate.name))
+        plans = last.request.plans and not further.may_change
         row = add_task(
             TaskName(mate.id, last.round + 1),
             TaskPlace(last.parent, last.session),
-            replace(request, path=path),
+            replace(request, path=path, plans=plans),
             self._host.clock.now(),
-            told=told,
+            told=further.told,
         )
-        await self._write(*rows, queries.set_idle_since(mate, None), row)
+        # Where somebody else has begun that task meanwhile, nothing of this is written.
+        await self._write(*rows, queries.set_idle_since(mate, None), replace(row, must=True))
         self._subagents.expect_task(task_name(mate.id, last.round + 1))
 
     async def _may_begin(self, team: str) -> bool:
         """Whether one more turn may begin now; when not, that is asked again after a while."""
         now = self._host.clock.monotonic()
         if now < self._again_at:
+            return False
+        config = self._host.settings().config.subagents
+        live = await count_live(self._store, team)
+        if live.session >= config.per_session or live.all >= config.at_once:
             return False
         if await self._host.rounds.begin_round(f"the team of {team.partition('/')[0]}"):
             self._again_at = now + PAUSE_S

@@ -1,16 +1,23 @@
 -- teammate_add: or call back, under the same name, one that has shut down --
 INSERT INTO teammate(team, name, role, id, state, at) VALUES(?, ?, ?, ?, 'active', ?)
-ON CONFLICT(team, name) DO UPDATE SET role = excluded.role, state = 'active', idle_since = NULL
+ON CONFLICT(team, name) DO UPDATE SET role = excluded.role, state = 'active', at = excluded.at, idle_since = NULL
 
--- teammate_active: of all teams --
+-- teammate_open: of all teams, those that work and those that leave --
 SELECT team, name, role, id, state, at, idle_since,
   EXISTS(SELECT 1 FROM subagent WHERE subagent.id = teammate.id AND subagent.state IN ('wanted', 'running')),
   EXISTS(SELECT 1 FROM mail WHERE mail.team = teammate.team AND mail.sender = teammate.name
     AND mail.kind = 'plan_approval_request' AND mail.answer = '' AND mail.state <> 'dropped')
-FROM teammate WHERE state = 'active' ORDER BY team, at, name
+FROM teammate WHERE state <> 'gone' ORDER BY team, at, name
 
 -- teammate_idle --
 UPDATE teammate SET idle_since = ? WHERE team = ? AND name = ? AND state = 'active'
+
+-- teammate_left --
+UPDATE teammate SET state = 'gone' WHERE team = ? AND name = ? AND state = 'leaving'
+
+-- teammate_retire: it has had nothing to do, and nothing is on its way --
+UPDATE teammate SET state = 'leaving', idle_since = NULL WHERE team = ?1 AND name = ?2 AND state = 'active'
+AND NOT EXISTS (SELECT 1 FROM mail WHERE mail.team = ?1 AND mail.recipient = ?2 AND mail.state = 'wanted')
 
 -- mail_add --
 INSERT INTO mail(id, team, sender, recipient, kind, text, label, request, about, at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

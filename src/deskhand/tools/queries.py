@@ -213,8 +213,10 @@ def put_task(session: str, task: Task, at: float) -> Change:
 def change_task(session: str, before: Task | None, task: Task, at: float) -> Change:
     """Write a task over what was read of it (None: it was not there). Nothing of the commit is
     written where somebody has changed it since."""
-    read = None if before is None else _encode(before)
-    return Change("task_change", (*_task_row(session, task, at), read), must=True)
+    if before is None:
+        return Change("task_new", _task_row(session, task, at), must=True)
+    fields = (task.status, task.title, _encode(task), at)
+    return Change("task_change", (*fields, session, task.id, _encode(before)), must=True)
 
 
 def import_tasks(session: str, tasks: Iterable[Task], at: float) -> tuple[Change, ...]:

@@ -6,15 +6,11 @@ INSERT INTO task(session, id, status, title, body, at) VALUES(?, ?, ?, ?, ?, ?)
 ON CONFLICT(session, id) DO UPDATE SET status = excluded.status, title = excluded.title, body = excluded.body,
   at = excluded.at
 
--- task_change: written over what was read, and nothing where somebody has changed it since --
-INSERT INTO task(session, id, status, title, body, at) VALUES(?1, ?2, ?3, ?4, ?5, ?6)
-ON CONFLICT(session, id) DO UPDATE SET status = excluded.status, title = excluded.title, body = excluded.body,
-  at = excluded.at WHERE task.body = ?7
+-- task_new: nothing where there is one --
+INSERT INTO task(session, id, status, title, body, at) VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(session, id) DO NOTHING
 
--- task_change on postgresql --
-INSERT INTO task(session, id, status, title, body, at) VALUES($1, $2, $3, $4, $5, $6)
-ON CONFLICT(session, id) DO UPDATE SET status = excluded.status, title = excluded.title, body = excluded.body,
-  at = excluded.at WHERE task.body = $7::bytea
+-- task_change: written over what was read, and nothing where somebody has changed it since --
+UPDATE task SET status = ?, title = ?, body = ?, at = ? WHERE session = ? AND id = ? AND body = ?
 
 -- task_import: what is here already stays as it is --
 INSERT INTO task(session, id, status, title, body, at) VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(session, id) DO NOTHING

@@ -33,7 +33,7 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     parent answers. `shared`: several people read there. `waits`: its call rests until then. `path`
     are the titles from there to this one, `agents` the names of the agents. `depends_on` are ids of
     sub-agents whose work is needed first. `teammate` is the name of a member of a team, and
-    `identity` what its system prompt says of it."""
+    `identity` what its system prompt says of it; with `plans` it only looks."""
 
     principal: Principal
     task: str
@@ -48,6 +48,7 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     shared: bool = False
     teammate: str = ""
     identity: str = ""
+    plans: bool = False
     waits: bool = True
     path: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()

@@ -13,7 +13,8 @@ from .subagents import TaskRequest
 LEAD = "lead"
 """How teammates call the conversation that they work for."""
 EVERYBODY_IN_TEAM = "all"
-TeammateState = Literal["active", "gone"]
+TeammateState = Literal["active", "leaving", "gone"]
+"""`leaving`: it has shut down, and the tasks that it held are not free yet."""
 TeammateStatus = Literal["working", "waiting", "idle", "shutdown"]
 """`waiting`: it has shown a plan, and nobody has said yes or no."""
 MailKind = Literal[
@@ -53,7 +54,7 @@ class Teammate(msgspec.Struct, frozen=True):
 
     @property
     def status(self) -> TeammateStatus:
-        if self.state == "gone":
+        if self.state != "active":
             return "shutdown"
         if self.works:
             return "working"

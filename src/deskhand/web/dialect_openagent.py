@@ -355,7 +355,7 @@ def _team_changes(state: OpenAgentDialectState, lookups: Lookups | None) -> list
     frames: list[Frame] = []
     for mate in lookups.team():
         known = state.team.get(mate.name)
-        if known == mate.status or (known is None and mate.state == "gone"):
+        if known == mate.status or (known is None and mate.state != "active"):
             continue
         state.team[mate.name] = mate.status
         role = {"role": state.redact(mate.role)} if known is None else {}

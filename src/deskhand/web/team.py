@@ -123,8 +123,11 @@ def _apply(call: Call, graph: TaskGraph, task: Task, wanted: TaskChange) -> Task
     given: dict[str, object] = {}
     if wanted.owner is not None and wanted.owner.strip() != task.owner:
         given["owner"] = wanted.owner.strip()
-    if wanted.status is not None and wanted.status != task.status:
-        given["status"] = wanted.status
+    status = wanted.status
+    if status is None and "owner" in given and task.status == "in_progress":
+        status = "pending"  # whoever has it now is to begin
+    if status is not None and status != task.status:
+        given["status"] = status
     if not given:
         return task
     changed = graphs.update({**graph, task.id: task}, task.id, label, **given)
@@ -149,7 +152,9 @@ async def shut_down(call: Call) -> TeammateView:
         await call.web.store.change(rows)
     except StaleSession:
         raise not_found("such teammate") from None
-    return _make_teammate(call, replace(mate, state="gone"), _find_work(call, session)[mate.id])
+    return _make_teammate(
+        call, replace(mate, state="leaving"), _find_work(call, session).get(mate.id)
+    )
 
 
 def _find_work(call: Call, team: str) -> dict[str, SubagentTask]:

@@ -725,12 +725,12 @@ CREATE TABLE teammate(
   name TEXT NOT NULL,
   role TEXT NOT NULL,
   id TEXT NOT NULL,
-  state TEXT NOT NULL CHECK(state IN ('active', 'gone')),
+  state TEXT NOT NULL CHECK(state IN ('active', 'leaving', 'gone')),
   at REAL NOT NULL,
   idle_since REAL,
   PRIMARY KEY(team, name)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX teammate_active ON teammate(state) WHERE state = 'active';
+CREATE INDEX teammate_open ON teammate(state) WHERE state <> 'gone';
 CREATE UNIQUE INDEX teammate_id ON teammate(id);
 CREATE TABLE mail(
   id TEXT PRIMARY KEY,

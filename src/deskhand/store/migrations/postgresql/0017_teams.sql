@@ -1,16 +1,16 @@
--- Teams (teams/): the sub-agents that work on with a conversation, `team`, under a name. `id` is the sub-agent, `agent`
--- whose conversation that is. Those that have shut down are `gone`, and can be called back by their name.
+-- Teams (teams/): the sub-agents, `id`, that work on with a conversation, `team`, under a name. Those that have shut down
+-- are `leaving`, and `gone` once their tasks are free; they can be called back by their name.
 CREATE TABLE teammate(
   team TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   role TEXT COLLATE "C" NOT NULL,
   id TEXT COLLATE "C" NOT NULL,
-  state TEXT COLLATE "C" NOT NULL CHECK(state IN ('active', 'gone')),
+  state TEXT COLLATE "C" NOT NULL CHECK(state IN ('active', 'leaving', 'gone')),
   at DOUBLE PRECISION NOT NULL,
   idle_since DOUBLE PRECISION,
   PRIMARY KEY(team, name)
 );
-CREATE INDEX teammate_active ON teammate(state) WHERE state = 'active';
+CREATE INDEX teammate_open ON teammate(state) WHERE state <> 'gone';
 CREATE UNIQUE INDEX teammate_id ON teammate(id);
 
 -- What they write to each other and to whoever leads them. `request` is how it is given to a teammate as a task, the JSON
