@@ -79,6 +79,15 @@ async def test_tools_by_name_and_several_at_once(tmp_path: Path) -> None:
         ("x = 1", "[the script printed nothing; it made 0 calls]"),
         ("def (", "[the script failed: line 1: SyntaxError: "),
         ("import os; print(os.path.exists('/root/.ssh'), os.listdir('.'))", "False ['calls']"),
+        ("open('x', 'w')", "[the script failed: line 1: OSError: "),
+        ("call('kv_set', key='a', value=float('nan'))", "ValueError: "),
+        ("call(3)", "TypeError: a call has the name of a tool"),
+        ("call_all([('kv_get', {'key': 'a'})] * 101)", "at most 100 calls can be made at once"),
+        ("raise Exception('x' * 3_000_000)", "xxx\n[cut: it was longer]"),
+        (
+            "for n in range(9): call('kv_get', key='a')",
+            "it has made the call of kv_get with the same result 4 times",
+        ),
         (
             "import socket; socket.create_connection(('1.1.1.1', 53), 2)",
             "[the script failed: line 1: ",
@@ -149,6 +158,55 @@ async def _is_there(path: Path) -> bool:
 
 async def _has_process(wanted: bool) -> bool:
     return bool(processes_with("codemode.inside.main")) == wanted
+
+
+async def test_only_the_tool_runs_scripts(tmp_path: Path) -> None:
+    desk = TemporaryHome(tmp_path)
+    async with desk.running() as app:
+        told = await desk.call(app, "spawn_agent", task="print(1)", agent="program")
+        assert "there is no agent 'program'" in told
+        await desk.call(app, "run_script", script="print(1)")
+        again = await desk.call(app, "subagents", action="send", id=task_of(app).id, task="x")
+        assert "a script takes no further tasks" in again
+
+
+async def test_no_tokens_are_counted(tmp_path: Path) -> None:
+    desk = TemporaryHome(tmp_path, budgets={"all": {"tokens_per_day": 20_000}})
+    async with desk.running() as app:
+        script = "for n in range(60): call('kv_set', key=str(n), value='1')\nprint('kept')"
+        assert await desk.call(app, "run_script", script=script) == "kept"
+
+
+async def test_too_many_calls_end_with_what_was_done(tmp_path: Path) -> None:
+    desk = TemporaryHome(tmp_path)
+    async with desk.running() as app:
+        script = (
+            "print('so far')\n"
+            "for n in range(4): call_all([('kv_get', {'key': f'{n}.{k}'}) for k in range(90)])\n"
+        )
+        told = await desk.call(app, "run_script", script=script)
+        assert told.startswith("so far\n[the script failed: it may make at most 300 calls; ")
+
+
+async def test_a_model_that_is_chosen_there_takes_no_place(tmp_path: Path) -> None:
+    desk = TemporaryHome(tmp_path)
+    async with desk.running() as app:
+        await desk.say(app, "/model scripted/y")
+        assert await desk.call(app, "run_script", script="print(call('kv_list') != '')") == "True"
+
+
+async def test_a_set_comes_in_the_same_order_again(tmp_path: Path) -> None:
+    """So does chance: a script that runs again asks for the same."""
+    script = (
+        "import random\n"
+        "print([n for n in {'a', 'b', 'c', 'd', 'e', 'f'}], random.random(), hash('x'))"
+    )
+    said = set()
+    for n in range(2):
+        desk = TemporaryHome(tmp_path / str(n))
+        async with desk.running() as app:
+            said.add(await desk.call(app, "run_script", script=script))
+    assert len(said) == 1
 
 
 # Crashes

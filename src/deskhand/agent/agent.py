@@ -26,7 +26,8 @@ class Agent(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     workspace, `zone` the time zone in which messages are dated, `profile` the name of the rules of
     the sandbox. `hooks` is None where no plugin has any; without `model_limits` the limits are the
     same with every model. `depth` is 1 for a sub-agent, 2 for one that a sub-agent has begun.
-    `seat` is its place in a team, where it is a teammate.
+    `seat` is its place in a team, where it is a teammate. `stands_in_for` are the models in whose
+    place a script stands: it is not to be replaced, and they are asked beside it.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Agent(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     hooks: PluginHooks | None = None
     depth: int = 0
     seat: TeamSeat | None = None
+    stands_in_for: tuple[str, ...] = ()
 
     @cached_property
     def schemas(self) -> ToolSchemas:
@@ -64,7 +66,7 @@ def with_options(agent: Agent, options: SessionOptions) -> Agent:
     """The agent as a session with these options has it."""
     thinking = options.thinking or agent.thinking
     model = options.model
-    if not model:
+    if not model or agent.stands_in_for:
         return replace(agent, thinking=thinking)
 
     others = (other for other in agent.models if other != model)

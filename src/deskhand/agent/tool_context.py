@@ -67,7 +67,7 @@ class CallContext(Context, frozen=True, kw_only=True):
             record=session.journal.add_changes,
         )
         began = runtime.clock.monotonic()
-        models = cheapest_first(agent.cheap_model, agent.models)
+        models = cheapest_first(agent.cheap_model, agent.stands_in_for or agent.models)
         try:
             aired = await ask_aside(aside, models, runtime.models.open, billing)
         except ModelError as error:

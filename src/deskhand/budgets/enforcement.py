@@ -26,7 +26,7 @@ from ..types.errors import DeskhandError
 from ..types.events import AskedAside, MessageReceived, ModelReplied, Recorded
 from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, responsible_person
 from ..types.messages import Usage
-from ..types.subagents import SESSION_MARK
+from ..types.subagents import SCRIPT_MODEL, SESSION_MARK
 from ..users.queries import audit_note
 from . import queries
 from .limit_rules import (
@@ -106,6 +106,8 @@ class BudgetLedger:
         return replace(charge, session=task.request.root, job=task.request.job)
 
     async def reserve(self, charge: Charge, tokens: int, key: str) -> str:
+        if charge.model.startswith(SCRIPT_MODEL):  # no model is asked
+            return ""
         if SESSION_MARK in charge.session:
             charge = self._charge_giver(charge)
         zone, today = self._zone_and_today()

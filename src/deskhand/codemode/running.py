@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import msgspec
@@ -13,7 +13,7 @@ from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from msgspec.structs import replace
 
-from ..sandbox.base import Exit, Mount, Sandbox
+from ..sandbox.base import Exit, Mount, Sandbox, SandboxCommand
 from ..tools.convert import make_python_command
 from ..types.errors import SandboxError
 
@@ -27,6 +27,9 @@ FILE_BYTES = 16 << 20
 MAX_PROCESSES = 16
 MAX_LINE_BYTES = 4 << 20
 MAX_COMPLAINT_BYTES = 2_000
+MAX_CALLS_AT_ONCE = 100
+MAX_SAID_CHARS = 50_000
+MAX_REASON_CHARS = 2_000
 
 
 class WantedCall(msgspec.Struct, frozen=True):
@@ -44,10 +47,10 @@ class CallResult(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a script says: calls that it waits for, or, with none, its end: what it has printed, and
-    why it failed."""
+    """What a script says: calls that it waits for, or, with none, its end, and why it failed.
+    `said` is what it has printed, or the last of it."""
 
-    calls: tuple[WantedCall, ...] = ()
+    calls: Annotated[tuple[WantedCall, ...], msgspec.Meta(max_length=MAX_CALLS_AT_ONCE)] = ()
     said: str = ""
     failed: str = ""
 
@@ -64,22 +67,22 @@ class RunningScript:
         self._told = {"script": script, "tools": tools}
         self._scope = anyio.CancelScope()
         self._changed = anyio.Event()
+        self._answered = anyio.Event()
         self._stream: ByteStream | None = None
         self.asked: Asked | None = None
         self.answered = 0
 
     async def run(self, open_sandbox: Callable[[], Awaitable[Sandbox]]) -> None:
-        """Run it to its end, or until it is stopped. Never raises."""
+        """Run it to its end, or until it is stopped. Whatever goes wrong is what it says."""
         ended = Asked(failed="it was stopped")
         try:
             with self._scope:
                 ended = await self._run(open_sandbox)
-        except SandboxError as error:
-            ended = Asked(failed=f"scripts run only in the sandbox: {error}")
-        except OSError as error:
-            ended = Asked(failed=f"it could not be started: {error}")
-        if self.asked is None or self.asked.calls:
-            self._say(ended)
+        except* (SandboxError, OSError) as errors:
+            ended = Asked(failed=f"it cannot run in the sandbox: {_first(errors)}")
+        finally:
+            if self.asked is None or self.asked.calls:
+                self._say(ended)
 
     async def _run(self, open_sandbox: Callable[[], Awaitable[Sandbox]]) -> Asked:
         sandbox = await open_sandbox()
@@ -90,25 +93,16 @@ class RunningScript:
 
         with tempfile.TemporaryDirectory(prefix="deskhand-script-") as folder:
             path = str(Path(folder) / "calls")
-            command = make_python_command(MODULE, f"{path}\n".encode())
-            command = replace(
-                command,
-                cwd=folder,
-                mounts=(*command.mounts, Mount(folder, write=True)),
-                timeout_s=LIFE_S,
-                memory_bytes=MEMORY_BYTES,
-                file_bytes=FILE_BYTES,
-                processes=MAX_PROCESSES,
-            )
             listener = await anyio.create_unix_listener(path)
             async with listener, anyio.create_task_group() as tasks:
                 tasks.start_soon(listener.serve, self._talk)
-                ended = await sandbox.run(command, on_output)
+                ended = await sandbox.run(_make_command(folder, path), on_output)
                 tasks.cancel_scope.cancel()
         return Asked(failed=_describe_end(ended, bytes(complained)))
 
     async def _talk(self, stream: ByteStream) -> None:
-        """Hear what it says until it ends. It speaks once: a second connection is closed."""
+        """Hear what it says until it ends. It speaks once, and is heard again when it has its
+        results: a second connection is closed."""
         if self._stream is not None:
             await stream.aclose()
             return
@@ -118,17 +112,18 @@ class RunningScript:
             await stream.send(_encode(self._told) + b"\n")
             while self.asked is None or self.asked.calls:
                 try:
-                    line = await lines.receive_until(b"\n", MAX_LINE_BYTES)
-                    asked = _decode(line)
+                    asked = _decode(await lines.receive_until(b"\n", MAX_LINE_BYTES))
                 except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
                     return
-                except (anyio.DelimiterNotFound, msgspec.DecodeError, UnicodeDecodeError):
-                    self._say(Asked(failed="it said something that cannot be understood"))
-                    return
+                except (anyio.DelimiterNotFound, ValueError, RecursionError):
+                    asked = Asked(failed="it asked for something that cannot be understood")
+                answered = self._answered
                 self._say(asked)
+                await answered.wait()
 
     def _say(self, asked: Asked) -> None:
-        self.asked = asked
+        said = _cut(asked.said, MAX_SAID_CHARS)
+        self.asked = replace(asked, said=said, failed=_cut(asked.failed, MAX_REASON_CHARS))
         self._changed.set()
         self._changed = anyio.Event()
 
@@ -143,19 +138,55 @@ class RunningScript:
         return self.asked
 
     async def answer(self, results: list[CallResult]) -> None:
-        """Give it the results of the calls that it waits for, in their order."""
+        """Give it the results of the calls that it waits for, in their order. One that does not
+        take them is stopped."""
         self.asked = None
         self.answered += len(results)
+        self._answered.set()
+        self._answered = anyio.Event()
         if self._stream is None:
             return
-        try:
-            await self._stream.send(_encode({"results": results}) + b"\n")
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return  # it has ended: `run` says how
+        with anyio.move_on_after(THINK_S) as sending:
+            try:
+                await self._stream.send(_encode({"results": results}) + b"\n")
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return  # it has ended: `run` says how
+        if sending.cancelled_caught:
+            self.stop()
 
     def stop(self) -> None:
         """Kill it."""
         self._scope.cancel()
+
+
+def _make_command(folder: str, path: str) -> SandboxCommand:
+    """The interpreter that runs it. It sees the socket, and can write nothing there. Sets come in
+    the same order each time, so that it asks for the same when it is run again: not with -I."""
+    command = make_python_command(MODULE, f"{path}\n".encode())
+    python, _, *rest = command.argv
+    return replace(
+        command,
+        argv=(python, "-P", "-s", *rest),
+        env=(("PYTHONHASHSEED", "0"),),
+        cwd=folder,
+        mounts=(*command.mounts, Mount(folder)),
+        timeout_s=LIFE_S,
+        memory_bytes=MEMORY_BYTES,
+        file_bytes=FILE_BYTES,
+        processes=MAX_PROCESSES,
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}\n[cut: it was longer]"
+
+
+def _first(errors: BaseExceptionGroup[Exception]) -> BaseException:
+    """The first of these, whatever it stands in."""
+    found: BaseException = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
 
 
 def _describe_end(ended: Exit, complained: bytes) -> str:

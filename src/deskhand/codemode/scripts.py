@@ -17,12 +17,16 @@ import msgspec
 from ..assembly.host import Host
 from ..models.base import Item, Reply, Request, TextDelta
 from ..store.queries import find_subagent
-from ..subagents.kinds import PROGRAM_MODEL
+from ..subagents.kinds import MAX_CALLS
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished, TurnEnded
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text, ToolCall, ToolResult, Usage
+from ..types.subagents import SCRIPT_MODEL
 from .running import Asked, CallResult, RunningScript, WantedCall
 
+LOOK_S = 10.0
+"""So often it is looked whether a script is still wanted."""
+SAME_CALLS = 4
 MAX_DONE = 20
 """So many of the calls that were made are named when a script was interrupted."""
 
@@ -61,7 +65,9 @@ class Scripts:
                     self._poke = anyio.Event()
                     while self._wanted:
                         tasks.start_soon(self._wanted.pop().run, self._host.sandbox)
-                    await self._poke.wait()
+                    self._stop_left_behind()
+                    with anyio.move_on_after(LOOK_S if self._running else None):
+                        await self._poke.wait()
         finally:
             self._running.clear()
             self._listen(wanted=False)
@@ -74,9 +80,17 @@ class Scripts:
             self._host.publisher.leave(self)
         self._is_listening = wanted
 
+    def _stop_left_behind(self) -> None:
+        """Stop those whose conversation was erased, has ended, or is driven elsewhere now."""
+        for session in list(self._running):
+            task = find_subagent(self._host.store, session)
+            if task is None or not task.is_live or not self._host.dispatch.owns(session):
+                self._running.pop(session).stop()
+        self._listen(wanted=bool(self._running))
+
     def open(self, name: str) -> ScriptModel:
         """What replies for the script of the conversation in this name."""
-        return ScriptModel(self, name.removeprefix(PROGRAM_MODEL))
+        return ScriptModel(self, name.removeprefix(SCRIPT_MODEL))
 
     async def next_step(self, session: str, request: Request) -> tuple[Asked, list[MadeCall]]:
         """What the script of this conversation asks for next, and the calls that it has made so
@@ -87,8 +101,11 @@ class Scripts:
             earlier = made[script.answered : script.answered + len(asked.calls)]
             if why := _find_difference(asked.calls, earlier):
                 script.stop()
-                return Asked(failed=why), made
+                return Asked(said=asked.said, failed=why), made
             await script.answer([each.result for each in earlier])
+        if asked.calls and (why := _find_excess(asked.calls, made)):
+            script.stop()
+            return Asked(said=asked.said, failed=why), made
         return asked, made
 
     def _start(self, session: str, request: Request) -> RunningScript:
@@ -161,6 +178,19 @@ def render_end(asked: Asked, made: list[MadeCall]) -> str:
     lines = [f"- {each.name}: {each.result.status}" for each in made[-MAX_DONE:]]
     told = [f"[the script failed: {asked.failed}; before that it made {number}]", *lines]
     return "\n".join([*filter(None, [asked.said.strip()]), *told])
+
+
+def _find_excess(wanted: tuple[WantedCall, ...], made: list[MadeCall]) -> str:
+    """Why a script may not go on with these calls: there are too many, or it goes round in circles;
+    '' where it may."""
+    if len(made) + len(wanted) > MAX_CALLS:
+        return f"it may make at most {MAX_CALLS} calls"
+    last = made[-SAME_CALLS:]
+    same = {(each.name, msgspec.json.encode(each.arguments), each.result.text) for each in last}
+    first = (wanted[0].name, msgspec.json.encode(wanted[0].arguments))
+    if len(last) == SAME_CALLS and len(same) == 1 and next(iter(same))[:2] == first:
+        return f"it has made the call of {wanted[0].name} with the same result {SAME_CALLS} times"
+    return ""
 
 
 def _find_difference(wanted: tuple[WantedCall, ...], made: list[MadeCall]) -> str:

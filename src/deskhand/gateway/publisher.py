@@ -67,7 +67,7 @@ class EventPublisher:
         if not isinstance(item, Progress) or item.kind != "step":
             self._feed.publish(session, item)
         if isinstance(item, Recorded):
-            for listener in self._listeners.get(type(item.event), ()):
+            for listener in tuple(self._listeners.get(type(item.event), ())):
                 try:
                     listener.on_event(item)
                 except Exception:

@@ -68,7 +68,6 @@ from ..secrets.redaction import Redactor
 from ..secrets.secrets import Secrets
 from ..store.base import Store
 from ..store.blobs import Blobs
-from ..subagents.kinds import PROGRAM_MODEL
 from ..supervision.health_checks import (
     Checkup,
     ModelHealth,
@@ -89,6 +88,7 @@ from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavaila
 from ..types.events import Recorded, ToolFinished
 from ..types.health import Health, HealthFact, combine_states
 from ..types.identity import Address, Inbound, Principal, Receipt
+from ..types.subagents import SCRIPT_MODEL
 from ..users.approvers import UserApprovers
 from ..users.owner_alerts import Alerts
 from ..users.pairing import RESERVED_CHANNELS
@@ -336,7 +336,7 @@ class App:
                 parts.model,
                 random.random,
                 parts.clock.monotonic,
-                stand_ins={PROGRAM_MODEL: self.features.scripts.open},
+                stand_ins={SCRIPT_MODEL: self.features.scripts.open},
             ),
             publisher=self.publisher,
             clock=parts.clock,
@@ -495,6 +495,7 @@ class App:
         yield Child("watch", partial(watch_inbox, self.store, self.door, self.dispatch), vital=True)
         yield Child("processes", self.background.run)
         yield Child("tidy", self.tool_wiring.run_tidying)
+        yield Child("scripts", self.features.scripts.run)
         yield Child("budgets", lambda: self.features.budgets.run(self.features.injector))
         if self.store.shares_work:
             beside_nobody = takes is not take_all

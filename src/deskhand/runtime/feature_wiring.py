@@ -97,7 +97,6 @@ class FeatureWiring:
         yield Child("skills", self.reviewing.run)
         yield Child("sub-agents", self.subagents.run)
         yield Child("teams", self.teams.run)
-        yield Child("scripts", self.scripts.run)
 
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """The tools of the features for this agent."""

@@ -396,7 +396,7 @@ WHERE session IN (SELECT value FROM json_each(?)) AND (model <> '' OR input_toke
 
 -- usage_totals: what each model has used, all in all --
 SELECT model, sum(calls), sum(input_tokens), sum(output_tokens), sum(cached_tokens), sum(cache_write_tokens)
-FROM usage WHERE model <> '' GROUP BY model ORDER BY model
+FROM usage WHERE model <> '' AND model NOT LIKE 'script/%' GROUP BY model ORDER BY model
 
 -- count_all: events, conversations, those that are open, questions, and those that were given up --
 SELECT (SELECT coalesce(max(seq), 0) FROM event), (SELECT count(*) FROM session),

@@ -34,7 +34,8 @@ class Member(msgspec.Struct, frozen=True):
 
 class NewTask(msgspec.Struct, frozen=True):
     """A task as a model gives it. `agent` is a kind, an agent by name, or '' for the same agent
-    once more. `waits`: the call rests until there is a result. `member` is what it is in a team."""
+    once more. `waits`: the call rests until there is a result. `member` is what it is in a team.
+    `is_script`: the task is a script, which works in the place of a model."""
 
     task: str
     agent: str = ""
@@ -42,6 +43,7 @@ class NewTask(msgspec.Struct, frozen=True):
     waits: bool = True
     depends_on: tuple[str, ...] = ()
     member: Member | None = None
+    is_script: bool = False
 
 
 def new_id(context: Context) -> str:
@@ -69,6 +71,7 @@ def make_request(
         )
     path = parent.request.path if parent is not None else ()
     member = wish.member
+    kind = _kind_of(wish) or kind
     depth = settings.config.subagents.depth
     if len(path) >= depth:
         raise ToolError(f"sub-agents are at most {depth} deep: do it yourself")
@@ -79,7 +82,7 @@ def make_request(
         label=join_labels((LOCAL, context.label)),
         audience=context.audience,
         call_id=context.call_id,
-        kind=TEAMMATE if member is not None else kind,
+        kind=kind,
         teammate=member.name if member is not None else "",
         identity=member.identity if member is not None else "",
         waits=wish.waits,
@@ -88,13 +91,22 @@ def make_request(
         root=parent.request.root if parent is not None else context.session,
         job=parent.request.job if parent is not None else _job_of(context.principal),
         people=parent.request.people if parent is not None else context.address,
-        path=(*path, make_title(wish.label or wish.task, _name_of(wish) or kind or agent)),
+        path=(
+            *path,
+            make_title(wish.label or wish.task, _name_of(wish) or kind or agent),
+        ),
         agents=(*agents, agent),
         plans=member is not None and member.plans,
         depends_on=wish.depends_on,
     )
     options = make_options(context.options, request, models=agent == context.agent)
     return agent, replace(request, options=options)
+
+
+def _kind_of(wish: NewTask) -> str:
+    if wish.is_script:
+        return PROGRAM
+    return TEAMMATE if wish.member is not None else ""
 
 
 def _name_of(wish: NewTask) -> str:
@@ -153,7 +165,7 @@ def _choose_agent(name: str, context: Context, settings: Settings) -> tuple[str,
     if name in settings.agents:
         check_other_agent(name, context.agent, context.principal, settings)
         return name, ""
-    if name in KINDS or name == PROGRAM:
+    if name in KINDS:
         return context.agent, name
     others = ", ".join((*KINDS, *settings.agents))
     raise ToolError(f"there is no agent {name!r}; there are: {others}")

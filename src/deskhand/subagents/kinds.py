@@ -39,8 +39,6 @@ TEAMMATE = "teammate"
 RUN_SCRIPT = "run_script"
 PROGRAM = "program"
 """The kind of what works off a script in the place of a model (see `codemode`)."""
-PROGRAM_MODEL = "script/"
-"""The name of its model begins so; its conversation follows."""
 MAX_CALLS = 300
 NESTING = frozenset({SPAWN_AGENT, SUBAGENTS})
 

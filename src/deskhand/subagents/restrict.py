@@ -17,11 +17,13 @@ from ..store.base import Store
 from ..store.queries import find_subagent
 from ..tools.base import Tools
 from ..tools.deferred import TOOL_SEARCH, ToolSearch, defer_tools
-from ..types.subagents import SubagentTask
+from ..types.subagents import SCRIPT_MODEL, SubagentTask
 from ..types.teams import TeamSeat
-from .kinds import MAX_CALLS, PROGRAM, PROGRAM_MODEL, choose_tools, kind_of
+from .kinds import MAX_CALLS, PROGRAM, choose_tools, kind_of
 
 ENDLESS = 10**12
+SPARE_STEPS = 10
+"""So that a script is ended by itself, with what it has done, and not by the limit of a turn."""
 
 
 class BothJudges:
@@ -107,13 +109,13 @@ class Restricting:
 def _as_script(agent: Agent, task: SubagentTask) -> Agent:
     """With a script in the place of its models, which forgets nothing; the task list is that of the
     conversation that runs it."""
-    limits = replace(agent.limits, steps=MAX_CALLS, window=ENDLESS, model_window=0)
-    models = (f"{PROGRAM_MODEL}{task.session}",)
-    seat = TeamSeat(task.parent, PROGRAM)
+    limits = replace(agent.limits, steps=MAX_CALLS + SPARE_STEPS, window=ENDLESS, model_window=0)
+    models = (f"{SCRIPT_MODEL}{task.session}",)
+    seat = agent.seat or TeamSeat(task.parent, PROGRAM)
     return replace(
         agent,
         models=models,
-        cheap_model=agent.cheap_model or next(iter(agent.models), ""),
+        stands_in_for=agent.models,
         limits=limits,
         model_limits=None,
         seat=seat,

@@ -16,6 +16,7 @@ from ..types.errors import StoreError
 from ..types.events import ModelFailed, ModelReplied, Recorded
 from ..types.health import HealthFact, HealthState
 from ..types.sizes import format_size
+from ..types.subagents import SCRIPT_MODEL
 from ..workspace.scope import SandboxProvider
 from . import queries
 from .health_facts import Vitals
@@ -162,6 +163,10 @@ class ModelHealth:
 
     def on_event(self, recorded: Recorded) -> None:
         match recorded.event:
+            case ModelReplied(model=model) | ModelFailed(model=model) if model.startswith(
+                SCRIPT_MODEL
+            ):
+                pass
             case ModelReplied(model=model):
                 self._vitals.record_success(MODEL_PREFIX + model.partition("/")[0])
             case ModelFailed() as failed if failed.error not in NOT_ITS_FAULT:

@@ -19,6 +19,9 @@ CHANNEL = "subagent"
 log."""
 SESSION_MARK = f"/{CHANNEL}:"
 """Stands in the names of their sessions alone."""
+SCRIPT_MODEL = "script/"
+"""The name of what stands in the place of a model for a script begins so; its conversation
+follows."""
 STEP_CHARS = 100
 MAX_STEPS = 5
 TaskState = Literal["wanted", "running", "done", "error", "stopped"]

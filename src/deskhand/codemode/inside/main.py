@@ -7,6 +7,7 @@ import io
 import json
 import keyword
 import os
+import random
 import socket
 import sys
 import traceback
@@ -14,6 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 MAX_SAID_CHARS = 50_000
+MAX_CALLS_AT_ONCE = 100
+SHOWN_CHARS = 8_000
+"""So much of what was printed is told with each call, for where it is the last one."""
 
 
 class ToolError(Exception):
@@ -21,12 +25,13 @@ class ToolError(Exception):
 
 
 class Host:
-    """The other end of the socket."""
+    """The other end of the socket. `said` is what the script prints."""
 
     def __init__(self, path: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.connect(path)
         self._lines = self._socket.makefile("rb")
+        self.said = io.StringIO()
 
     def read(self) -> Any:
         """The next line. Ends the process when there is none."""
@@ -36,14 +41,18 @@ class Host:
         return json.loads(line)
 
     def send(self, message: dict[str, Any]) -> None:
-        self._socket.sendall(json.dumps(message).encode() + b"\n")
+        self._socket.sendall(json.dumps(message, allow_nan=False).encode() + b"\n")
 
     def call(self, wanted: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, str]]:
         """Have these calls made, side by side where they may be."""
         if not wanted:
             return []
         calls = [{"name": name, "arguments": arguments} for name, arguments in wanted]
-        self.send({"calls": calls})
+        if not all(isinstance(name, str) and isinstance(given, dict) for name, given in wanted):
+            raise TypeError("a call has the name of a tool, and a dict of its arguments")
+        if len(calls) > MAX_CALLS_AT_ONCE:
+            raise ValueError(f"at most {MAX_CALLS_AT_ONCE} calls can be made at once")
+        self.send({"calls": calls, "said": self.said.getvalue()[-SHOWN_CHARS:]})
         results: list[dict[str, str]] = self.read()["results"]
         return results
 
@@ -96,9 +105,10 @@ def main() -> None:
     host = Host(sys.stdin.readline().strip())
     told = host.read()
     sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 -- for as long as the script runs
-    sys.stdout = said = io.StringIO()
+    sys.stdout = host.said
+    random.seed(0)  # it is to ask for the same when it is run again
     failed = run_script(told["script"], make_tools(host, told["tools"]))
-    host.send({"said": said.getvalue()[:MAX_SAID_CHARS], "failed": failed})
+    host.send({"said": host.said.getvalue()[:MAX_SAID_CHARS], "failed": failed[:MAX_SAID_CHARS]})
 
 
 def run_script(script: str, tools: dict[str, object]) -> str:
