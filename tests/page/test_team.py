@@ -12,10 +12,11 @@ def _begin(page: Page) -> None:
     expect(page.get_by_text("From now on I may work with a team here.")).to_be_visible()
     say(page, 'call spawn_teammate {"name": "ann", "role": "reader", "prompt": "say hello"}')
     expect(page.get_by_text("[teammate ann “ann: say hello” is done]").first).to_be_visible()
-    for title in ("Read the letters", "Count them"):
+    expect(page.get_by_text("You said: [teammate ann").first).to_be_visible()
+    for number, title in enumerate(("Read the letters", "Count them"), 1):
         given = f'{{"action": "create", "title": "{title}", "owner": "later"}}'
         say(page, f"call manage_tasks {given}")
-        expect(page.locator(".did").last).to_be_visible()
+        expect(page.locator(".did", has_text="manage_tasks")).to_have_count(number)
     page.get_by_role("button", name="Tasks", exact=True).click()
 
 

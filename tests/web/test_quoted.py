@@ -127,6 +127,7 @@ ASKED: dict[str, Sequence[dict[str, Any]]] = {
     "todo_complete": [{"content": "nothing"}],
     "todo_list": [{}],
     "spawn_agent": [],  # a model says what comes of it
+    "run_script": [],  # see test_team_labels.py
     "subagents": [{"action": "list"}, {"action": "agents"}, {"action": "status", "id": "nothing"}],
     "spawn_teammate": [],  # a model says what comes of it
     "shutdown_request": [{"teammate": "nobody"}],

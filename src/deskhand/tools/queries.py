@@ -214,7 +214,7 @@ def change_task(session: str, before: Task | None, task: Task, at: float) -> Cha
     """Write a task over what was read of it (None: it was not there). Nothing of the commit is
     written where somebody has changed it since."""
     if before is None:
-        return Change("task_new", _task_row(session, task, at), must=True)
+        return Change("task_import", _task_row(session, task, at), must=True)
     fields = (task.status, task.title, _encode(task), at)
     return Change("task_change", (*fields, session, task.id, _encode(before)), must=True)
 

@@ -6,9 +6,6 @@ INSERT INTO task(session, id, status, title, body, at) VALUES(?, ?, ?, ?, ?, ?)
 ON CONFLICT(session, id) DO UPDATE SET status = excluded.status, title = excluded.title, body = excluded.body,
   at = excluded.at
 
--- task_new: nothing where there is one --
-INSERT INTO task(session, id, status, title, body, at) VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(session, id) DO NOTHING
-
 -- task_change: written over what was read, and nothing where somebody has changed it since --
 UPDATE task SET status = ?, title = ?, body = ?, at = ? WHERE session = ? AND id = ? AND body = ?
 
