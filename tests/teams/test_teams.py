@@ -311,8 +311,8 @@ async def test_what_a_stopped_teammate_held_is_free(tmp_path: Path) -> None:
         await app.store.change((row,))
         await task_is(app, 1, "in_progress")
         await desk.say(app, "/stop")
-        desk.model.latency_s = 0.0
         task = await task_is(app, 1, "pending")
+        desk.model.latency_s = 0.0
         assert (task.owner, task.lease) == ("", "")
         await call(desk, app, "spawn_teammate", name="bo", role="", prompt="begin")
         assert (await task_is(app, 1, "completed")).owner == "bo"
