@@ -43,19 +43,17 @@ def _read(n: int) -> Work:
 
 
 def _edit(n: int) -> Work:
-    calls = [
-        (
-            "edit_file",
-            {"path": f"in/{k}.txt", "edits": [{"old": f"line 3 of {k}.", "new": f"n{n}"}]},
-        )
-        for k in range(n)
-    ]
+    """A file is read before it is changed."""
+    reads = [("read_file", {"path": f"in/{k}.txt"}) for k in range(n)]
+    edits = [[{"old": f"line 3 of {k}.", "new": f"n{n}"}] for k in range(n)]
+    changes = [("edit_file", {"path": f"in/{k}.txt", "edits": edits[k]}) for k in range(n)]
     script = (
         f"for k in range({n}):\n"
+        "    read_file(f'in/{k}.txt')\n"
         f"    edit_file(f'in/{{k}}.txt', edits=[{{'old': f'line 3 of {{k}}.', 'new': 'n{n}'}}])\n"
         "print('edited')"
     )
-    return Work(calls, script)
+    return Work([*reads, *changes], script)
 
 
 def _keep(n: int) -> Work:
@@ -106,12 +104,6 @@ async def measure(home: Path, *, by_script: bool) -> list[Figures]:
                 lines = "\n".join(f"line {line} of {k}." for line in range(40))
                 (folder / f"{k}.txt").write_text(lines)
             script.calls = [("run_script", {"script": work.script})] if by_script else [*work.calls]
-            if not by_script and work.calls[0][0] == "edit_file":
-                reads = [("read_file", {"path": given["path"]}) for _, given in work.calls]
-                script.calls = [*reads, *work.calls]
-            elif by_script and work.calls[0][0] == "edit_file":
-                first = f"for k in range({len(work.calls)}): read_file(f'in/{{k}}.txt')\n"
-                script.calls = [("run_script", {"script": first + work.script})]
             desk.model.requests.clear()
             wanted = len(script.calls)
             session = f"default/terminal:{number}"

@@ -122,7 +122,7 @@ _PATH = "a path that the kernel took, or the parts of one"
 UNFED: Final[dict[str, str]] = {
     "tools/names.py:_is_hidden": "one character",
     "workspace/erase.py:erase_session": "as deep as sub-agents may be, five at most",
-    "codemode/running.py:_first": "groups of exceptions in each other, a few at most",
+    "codemode/script_process.py:_first": "groups of exceptions in each other, a few at most",
     "agent/judge_call.py:_describe_missing_tool": "64 characters beside the names of our tools",
     "agent/rewind.py:RewindView.turns_at": "once for each turn of a conversation",
     "channels/telegram.py:": "calls another method of that name, of Reader: fed by hand",

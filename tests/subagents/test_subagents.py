@@ -58,9 +58,7 @@ async def test_several_work_side_by_side(tmp_path: Path) -> None:
 async def test_a_chat_shows_what_it_does_in_one_line(tmp_path: Path) -> None:
     editor = MemoryEditor()
     desk = desk_of(tmp_path)
-    hold = anyio.Event()
     look = calls(("list_files", {}))
-    desk.model = HoldingModel(answering, hold, "never")
     desk.model.latency_s = 0.4
     async with desk.running(channels=(editor,), authorize=lambda inbound: OWNER) as app:
         app.drafts.work_s = 0.01

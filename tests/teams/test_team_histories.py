@@ -18,7 +18,7 @@ from deskhand.runtime.app import App
 from deskhand.sandbox.choose import Proven, open_sandbox
 from deskhand.store.queries import subagents_of, teammates_of
 from deskhand.store.sqlite import SqliteStore
-from deskhand.teams.board import find_claimable
+from deskhand.teams.leases import find_claimable
 from deskhand.teams.mail import render_mail
 from deskhand.teams.queries import inbox_of
 from deskhand.testing.crash import Crash, Fuse, OpenDatabase, fused

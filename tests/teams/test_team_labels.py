@@ -17,7 +17,7 @@ from deskhand.types.events import MessageReceived, ToolFinished
 from deskhand.types.labels import Label, join_labels
 from deskhand.types.messages import Text
 
-from .working import LEAD_SESSION, begin, board, call, desk_of, session_of, task_is
+from .working import LEAD_SESSION, begin, call, desk_of, task_is
 
 OUTSIDE = Label("untrusted", source="https://evil.example/")
 WORDS = "the secret of the page"
@@ -89,7 +89,6 @@ async def test_the_task_list_keeps_the_label(tmp_path: Path) -> None:
         shown = [each.result for each in events if isinstance(each, ToolFinished)][-1]
         read = join_labels(part.label for part in shown.parts if isinstance(part, Text))
         assert WORDS in shown.text and read.integrity == "untrusted"
-        assert session_of(app, "ann") and await board(app)
 
 
 async def test_what_a_script_has_read_marks_its_answer(tmp_path: Path) -> None:

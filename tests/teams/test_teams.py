@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deskhand.models.base import Request
 from deskhand.store.queries import subagents_of
-from deskhand.testing.temporary_home import OWNER, results
+from deskhand.testing.temporary_home import OWNER
 from deskhand.tools.queries import change_task
 from deskhand.types.errors import ModelKeyRefused
 from deskhand.types.messages import Message
@@ -85,14 +85,8 @@ async def test_all_are_written_to(tmp_path: Path) -> None:
             await call(desk, app, "spawn_teammate", name=name, role="", prompt="begin")
         await told(app, 2)
         assert await call(desk, app, "broadcast", content="stop by") == "[on its way to ann, bo]"
-        assert (
-            sorted(each[-18:] for each in (await told(app, 4))[2:])
-            == [
-                "]\nann did stop by",
-                "e]\nbo did stop by",
-            ]
-            or len(await told(app, 4)) == 4
-        )
+        said = [each.splitlines()[-1] for each in (await told(app, 4))[2:]]
+        assert sorted(said) == ["ann did stop by", "bo did stop by"]
 
 
 async def test_tasks_of_the_list_are_taken_and_completed(tmp_path: Path) -> None:
@@ -279,7 +273,6 @@ async def test_refusals(tmp_path: Path) -> None:
         assert "there is no teammate 'zoe'; there are: ann" in unknown
         mine = await call(desk, app, "plan_review", request_id="none", approve=True)
         assert "there is no request 'none' in this team" in mine
-        assert session_of(app, "ann") and await results(app, LEAD_SESSION)
 
 
 WRITE = json.dumps([["write_file", {"path": "a", "content": "x"}]])

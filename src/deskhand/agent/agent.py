@@ -14,7 +14,7 @@ from ..tools.deferred import ToolSchemas
 from ..tools.hooks import PluginHooks
 from ..types.limits import Limits
 from ..types.options import SessionOptions
-from ..types.teams import TeamSeat
+from ..types.teams import TeamMembership
 from .protocols import Commands, ContextSource, Judge, ModelLimits, ScopeSource
 
 
@@ -26,8 +26,8 @@ class Agent(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     workspace, `zone` the time zone in which messages are dated, `profile` the name of the rules of
     the sandbox. `hooks` is None where no plugin has any; without `model_limits` the limits are the
     same with every model. `depth` is 1 for a sub-agent, 2 for one that a sub-agent has begun.
-    `seat` is its place in a team, where it is a teammate. `stands_in_for` are the models in whose
-    place a script stands: it is not to be replaced, and they are asked beside it.
+    `membership` is its place in a team, where it is a teammate. `stands_in_for` are the models in
+    whose place a script stands: it is not to be replaced, and they are asked beside it.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Agent(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     profile: str = "default"
     hooks: PluginHooks | None = None
     depth: int = 0
-    seat: TeamSeat | None = None
+    membership: TeamMembership | None = None
     stands_in_for: tuple[str, ...] = ()
 
     @cached_property

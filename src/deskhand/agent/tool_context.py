@@ -36,7 +36,7 @@ async def make_tool_context(session: Session, call: OpenCall) -> Context:
         options=state.options,
         running=session,
         call_id=call.call.id,
-        seat=agent.seat,
+        membership=agent.membership,
         n=state.n,
         secrets=runtime.secrets.stream(),
     )

@@ -14,7 +14,7 @@ from ..assembly.side_queries import SideQueries
 from ..assembly.summarise import Summarizer
 from ..assembly.workspace_tools import OwnTools, PendingLabels
 from ..budgets.enforcement import BudgetLedger
-from ..codemode.scripts import Scripts
+from ..codemode.script_model import Scripts
 from ..codemode.tool import RunScript
 from ..deepwork.continue_after_restart import Continuing
 from ..deepwork.driver import Deep
@@ -35,9 +35,9 @@ from ..subagents.restrict import Restricting
 from ..subagents.tasks import Subagents
 from ..subagents.tools import make_subagent_tools
 from ..supervision.restart_with_backoff import Child
+from ..teams.calls import TeamCalls
 from ..teams.command import TeamsCommand
-from ..teams.desk import TeamDesk
-from ..teams.team import Teams
+from ..teams.driver import Teams
 from ..teams.tools import FOR_TEAMMATES, make_team_tools
 from ..tools.base import Tool
 from ..types.events import Recalled
@@ -74,7 +74,9 @@ class FeatureWiring:
         )
         self.scripts = Scripts(ground)
         self.teams = Teams(ground, self.injector, self.subagents)
-        self._team_desk = TeamDesk(self.subagents, ground.store, ground.settings, self.teams.expect)
+        self._team_calls = TeamCalls(
+            self.subagents, ground.store, ground.settings, self.teams.expect
+        )
         self.learning = Learning(ground, self.side_queries, self.remembering.memory)
         self.jobs = JobWiring(ground, self.injector, self.learning)
         self.summarizer = Summarizer(ground.store, self.side_queries, ground.clock)
@@ -102,7 +104,7 @@ class FeatureWiring:
         """The tools of the features for this agent."""
         helpers = make_subagent_tools(self.subagents, self.host.store, self.host.settings)
         helpers += (RunScript(self.subagents),) if helpers else ()
-        helpers += make_team_tools(self._team_desk)
+        helpers += make_team_tools(self._team_calls)
         own = (*helpers, *self.past_search.tools(), *self.continuing.tools(), *self._changes)
         return (*self.remembering.tools(), *own, *self.jobs.tools, propose_skill)
 

@@ -16,7 +16,7 @@ from ..types.labels import LOCAL, join_labels
 from ..types.messages import clean_text
 from ..types.options import SessionOptions
 from ..types.subagents import SubagentTask, TaskRequest
-from .kinds import KINDS, PROGRAM, TEAMMATE
+from .kinds import KINDS, SCRIPT, TEAMMATE
 
 MAX_TASK_CHARS = 50_000
 TITLE_CHARS = 60
@@ -105,7 +105,7 @@ def make_request(
 
 def _kind_of(wish: NewTask) -> str:
     if wish.is_script:
-        return PROGRAM
+        return SCRIPT
     return TEAMMATE if wish.member is not None else ""
 
 
@@ -116,7 +116,7 @@ def _name_of(wish: NewTask) -> str:
 def make_options(given: SessionOptions, request: TaskRequest, *, models: bool) -> SessionOptions:
     """How the sub-agent works whose conversation is held so above it. `models`: by the same models,
     too."""
-    options = _inherit_options(given, models=models and request.kind != PROGRAM)
+    options = _inherit_options(given, models=models and request.kind != SCRIPT)
     if not request.teammate:
         return options
     plans = request.plans or bool(options.plan_mode)

@@ -37,7 +37,7 @@ FOR_TEAMS = frozenset(
 """What only the lead of a team has, and what its teammates have as well."""
 TEAMMATE = "teammate"
 RUN_SCRIPT = "run_script"
-PROGRAM = "program"
+SCRIPT = "script"
 """The kind of what works off a script in the place of a model (see `codemode`)."""
 MAX_CALLS = 300
 NESTING = frozenset({SPAWN_AGENT, SUBAGENTS})
@@ -88,10 +88,10 @@ MEMBER = Kind(
     "of the team: what you take, set in_progress with you as its owner, and complete it with its "
     "result.",
 )
-SCRIPT = Kind("", "")
+_SCRIPT_KIND = Kind("", "")
 ITSELF = Kind("the same agent again", "", nests=True)
 """Another agent, or the same once more: with its own tools."""
-_OTHERS = {TEAMMATE: MEMBER, PROGRAM: SCRIPT}
+_OTHERS = {TEAMMATE: MEMBER, SCRIPT: _SCRIPT_KIND}
 """What is no choice of a model."""
 
 
@@ -113,7 +113,7 @@ def _has_tool(kind: Kind, tool: Tool, *, nests: bool) -> bool:
         return nests and kind.nests
     if spec.name in WITHOUT or spec.name in FOR_LEADS:
         return False
-    if kind is SCRIPT and spec.name == RUN_SCRIPT:
+    if kind is _SCRIPT_KIND and spec.name == RUN_SCRIPT:
         return False
     if kind.looks_only and not is_read_only(spec.effect):
         return False

@@ -18,8 +18,8 @@ from ..store.queries import find_subagent
 from ..tools.base import Tools
 from ..tools.deferred import TOOL_SEARCH, ToolSearch, defer_tools
 from ..types.subagents import SCRIPT_MODEL, SubagentTask
-from ..types.teams import TeamSeat
-from .kinds import MAX_CALLS, PROGRAM, choose_tools, kind_of
+from ..types.teams import TeamMembership
+from .kinds import MAX_CALLS, SCRIPT, choose_tools, kind_of
 
 ENDLESS = 10**12
 SPARE_STEPS = 10
@@ -98,11 +98,13 @@ class Restricting:
         kind = kind_of(request.kind)
         names = choose_tools(kind, agent.tools, nests=request.depth < config.depth)
         agent = replace(agent, tools=_keep_tools(agent.tools, names), depth=request.depth)
-        if request.kind == PROGRAM:
+        if request.kind == SCRIPT:
             return _as_script(agent, task)
         if request.teammate:
-            seat = TeamSeat(task.parent, request.teammate)
-            agent = replace(agent, tools={**agent.tools, **self._for_teammates}, seat=seat)
+            membership = TeamMembership(task.parent, request.teammate)
+            agent = replace(
+                agent, tools={**agent.tools, **self._for_teammates}, membership=membership
+            )
         return _with_limits(agent, config, request.kind, kept=request.agents[:-1])
 
 
@@ -111,14 +113,14 @@ def _as_script(agent: Agent, task: SubagentTask) -> Agent:
     conversation that runs it."""
     limits = replace(agent.limits, steps=MAX_CALLS + SPARE_STEPS, window=ENDLESS, model_window=0)
     models = (f"{SCRIPT_MODEL}{task.session}",)
-    seat = agent.seat or TeamSeat(task.parent, PROGRAM)
+    membership = agent.membership or TeamMembership(task.parent, SCRIPT)
     return replace(
         agent,
         models=models,
         stands_in_for=agent.models,
         limits=limits,
         model_limits=None,
-        seat=seat,
+        membership=membership,
     )
 
 

@@ -11,7 +11,7 @@ import anyio
 from msgspec.structs import replace
 
 from ..store.base import FIRST_PAGE, INBOX_LIMIT, OpenSession, PageCursor, Store
-from ..store.queries import add_dead_letter
+from ..store.queries import add_dead_letter, stop_subagent
 from ..types.commit import Commit, Outgoing
 from ..types.errors import Refused, StaleSession, StoreError
 from ..types.events import (
@@ -79,6 +79,27 @@ async def _stale(store: Store, late: Commit) -> None:
     except StaleSession:
         return
     raise AssertionError(f"number {late.n} was taken, and yet written again")
+
+
+async def writes_nothing_where_a_row_must_change_and_does_not(open_store: Open) -> None:
+    """A commit, changes and a message that is handed in: all of it is taken back."""
+    none = replace(stop_subagent("nobody", "stopped"), must=True)
+    async with opened(open_store) as store:
+        one = await store.accept(inbound("a"), ANN, S)
+        event = received(one.inbox_id)
+        await _stale(store, Commit(S, 1, T0, (event,), (one.inbox_id,), changes=(none,)))
+        assert await store.events(S) == [] and len(await store.list_waiting(S)) == 1
+        for write in (
+            lambda: store.change((none,)),
+            lambda: store.accept(inbound("b"), ANN, S, changes=(none,)),
+        ):
+            try:
+                await write()
+            except StaleSession:
+                continue
+            raise AssertionError("no row was changed, and yet it was written")
+        assert len(await store.list_waiting(S)) == 1, "a message was taken whose rows were not"
+        await store.commit(Commit(S, 1, T0, (event,), (one.inbox_id,)))
 
 
 async def accepts_each_message_once(open_store: Open) -> None:
@@ -617,6 +638,7 @@ async def news_are_seen_elsewhere(open_store: Open) -> None:
 
 
 CASES: tuple[Case, ...] = (
+    writes_nothing_where_a_row_must_change_and_does_not,
     accepts_each_message_once,
     first_commit_rides_along,
     first_commit_overtakes_nobody,

@@ -23,7 +23,7 @@ from ..types.labels import LOCAL, UNTRUSTED, Label, join_labels
 from ..types.messages import ResultPart, ResultStatus, Text
 from ..types.options import SessionOptions
 from ..types.process import Process
-from ..types.teams import TeamSeat
+from ..types.teams import TeamMembership
 from .command_network import CommandNetwork, NetworkUser
 from .file_snapshots import FileSnapshots
 from .paths import Allowed, Workspace
@@ -180,7 +180,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     labels name them: what is for others never reaches it. `approved`: a person saw exactly this
     call and allowed it. `person` is the one who is alone with the agent, EVERYBODY where it is a
     group or several have taken part. `options` say how the conversation is held. `call_id` is the
-    call. `seat` is the place in a team, where a teammate makes the call.
+    call. `membership` is the place in a team, where a teammate makes the call.
     """
 
     session: str
@@ -197,12 +197,12 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     person: str = EVERYBODY
     options: SessionOptions = SessionOptions()
     call_id: str = ""
-    seat: TeamSeat | None = None
+    membership: TeamMembership | None = None
 
     @property
     def board(self) -> str:
         """The conversation whose task list is meant: a teammate has that of its lead."""
-        return self.seat.team if self.seat is not None else self.session
+        return self.membership.team if self.membership is not None else self.session
 
     def emit(self, text: str) -> None:
         """Show output while the tool runs. It may be dropped, and never blocks. Outside of a

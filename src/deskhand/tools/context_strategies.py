@@ -34,8 +34,8 @@ class ContextStrategy(Plugin):
 
 
 class SlidingWindowStrategy(ContextStrategy):
-    """Shows the last `window` messages, and a few more where a call would lose its results or
-    nothing of a person would be left."""
+    """Shows the last `window` messages, and those before them up to the last message of a person,
+    so that no call loses its results."""
 
     def __init__(self, window: int = 20) -> None:
         self._window = window

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import clean_text
-from ..types.tasks import Task, TaskGraph, TaskStatus
+from ..types.tasks import Task, TaskComment, TaskGraph, TaskStatus
 
 MAX_OPEN = 1_000
 MAX_TASKS = 20_000
@@ -26,6 +26,8 @@ MAX_TASKS = 20_000
 MAX_TITLE_CHARS = 200
 MAX_TEXT_CHARS = 20_000
 MAX_METADATA_BYTES = 20_000
+MAX_COMMENTS = 50
+MAX_COMMENT_CHARS = 2_000
 ChangedTasks = tuple[Task, ...]
 
 
@@ -55,6 +57,12 @@ def update(graph: TaskGraph, id_: int, label: Label, **changes: Any) -> ChangedT
     if after.status != before.status:
         _check_status(graph, after)
     return (after,) if after != before else ()
+
+
+def with_comment(task: Task | None, comment: TaskComment) -> tuple[TaskComment, ...]:
+    """The comments of this task (None: a new one) with one more; of many, the latest stay."""
+    cleaned = replace(comment, text=clean_text(comment.text).strip()[:MAX_COMMENT_CHARS])
+    return (*(task.comments if task is not None else ()), cleaned)[-MAX_COMMENTS:]
 
 
 def delete(graph: TaskGraph, id_: int) -> ChangedTasks:

@@ -10,7 +10,7 @@ import msgspec
 
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label
-from ..types.messages import Text, clean_text
+from ..types.messages import Text
 from ..types.tasks import Task, TaskComment, TaskGraph
 from . import task_graph as graphs
 from .base import Context, Done
@@ -26,8 +26,6 @@ ALL_DONE_TEXT = (
     "\nAll tasks are done. Check that the whole request is met; then tell the person what was "
     "done, what came of it and what is left."
 )
-MAX_COMMENTS = 50
-MAX_COMMENT_CHARS = 2_000
 TaskAction = Literal[
     "create", "list", "get", "update", "complete", "delete", "connect", "disconnect", "validate"
 ]
@@ -97,10 +95,9 @@ async def manage_tasks(  # noqa: PLR0913 -- one parameter for each argument
 
 
 def add_comment(task: Task | None, text: str, context: Context) -> tuple[TaskComment, ...]:
-    """The comments of this task with one of whoever makes this call; of many, the latest stay."""
-    who = context.seat.name if context.seat is not None else context.agent
-    comment = TaskComment(who, clean_text(text)[:MAX_COMMENT_CHARS], context.clock.now())
-    return (*(task.comments if task is not None else ()), comment)[-MAX_COMMENTS:]
+    """The comments of this task with one of whoever makes this call."""
+    who = context.membership.name if context.membership is not None else context.agent
+    return graphs.with_comment(task, TaskComment(who, text, context.clock.now()))
 
 
 def task_label(context: Context) -> Label:

@@ -30,7 +30,7 @@ ASKS: frozenset[MailKind] = frozenset({"shutdown_request", "plan_approval_reques
 Verdict = Literal["", "approved", "rejected"]
 
 
-class TeamSeat(msgspec.Struct, frozen=True):
+class TeamMembership(msgspec.Struct, frozen=True):
     """The place of a teammate: the conversation that it works for, and its name."""
 
     team: str

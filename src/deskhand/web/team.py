@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from ..store.queries import shut_down_teammate, stop_subagent, subagents_of, teammates_of
 from ..tools import task_graph as graphs
 from ..tools.queries import change_task, tasks_of
-from ..tools.task_graph import list_prerequisites
+from ..tools.task_graph import MAX_COMMENT_CHARS, list_prerequisites
 from ..tools.task_words import list_tasks
 from ..types.errors import StaleSession
 from ..types.identity import principal_label
-from ..types.messages import clean_text
 from ..types.subagents import SubagentTask
 from ..types.tasks import Task, TaskComment, TaskGraph, TaskStatus
 from ..types.teams import Teammate, TeammateStatus
@@ -23,8 +22,6 @@ from .names import format_session_name
 from .routing import Call, Endpoint
 from .visible_sessions import require_session
 
-MAX_COMMENT_CHARS = 2_000
-MAX_COMMENTS = 50
 MAX_TASKS = 500
 
 
@@ -115,10 +112,8 @@ async def change_board_task(call: Call) -> BoardTask:
 def _apply(call: Call, graph: TaskGraph, task: Task, wanted: TaskChange) -> Task:
     label = principal_label(call.principal)
     if wanted.comment.strip():
-        comment = TaskComment(
-            call.principal.id, clean_text(wanted.comment.strip()), call.web.clock.now()
-        )
-        comments = (*task.comments, comment)[-MAX_COMMENTS:]
+        said = TaskComment(call.principal.id, wanted.comment, call.web.clock.now())
+        comments = graphs.with_comment(task, said)
         task = _updated(graph, task, graphs.update(graph, task.id, label, comments=comments))
     given: dict[str, object] = {}
     if wanted.owner is not None and wanted.owner.strip() != task.owner:

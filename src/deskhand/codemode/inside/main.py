@@ -24,7 +24,7 @@ class ToolError(Exception):
     """A tool has failed, or was refused."""
 
 
-class Host:
+class HostSocket:
     """The other end of the socket. `said` is what the script prints."""
 
     def __init__(self, path: str) -> None:
@@ -57,7 +57,7 @@ class Host:
         return results
 
 
-def make_tools(host: Host, parameters: dict[str, list[str]]) -> dict[str, object]:
+def make_tools(host: HostSocket, parameters: dict[str, list[str]]) -> dict[str, object]:
     """The functions that a script has: one for each tool, and `call` and `call_all` for tools by
     name."""
 
@@ -102,7 +102,7 @@ def _text_of(result: dict[str, str]) -> str:
 
 def main() -> None:
     """Connect to the socket that stdin names, and run what it is told."""
-    host = Host(sys.stdin.readline().strip())
+    host = HostSocket(sys.stdin.readline().strip())
     told = host.read()
     sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 -- for as long as the script runs
     sys.stdout = host.said

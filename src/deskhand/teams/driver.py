@@ -29,7 +29,7 @@ from ..types.subagents import CHANNEL, SubagentTask, TaskRequest, id_of, task_na
 from ..types.tasks import Task
 from ..types.teams import LEAD, Mail, Teammate
 from . import queries
-from .board import claim, find_claimable, move_lease, render_claimed, settle
+from .leases import claim, find_claimable, move_lease, render_claimed, settle
 from .mail import render_mail
 
 log = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished, Tur
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text, ToolCall, ToolResult, Usage
 from ..types.subagents import SCRIPT_MODEL
-from .running import Asked, CallResult, RunningScript, WantedCall
+from .script_process import CallResult, RunningScript, ScriptMessage, WantedCall
 
 LOOK_S = 10.0
 """So often it is looked whether a script is still wanted."""
@@ -92,7 +92,9 @@ class Scripts:
         """What replies for the script of the conversation in this name."""
         return ScriptModel(self, name.removeprefix(SCRIPT_MODEL))
 
-    async def next_step(self, session: str, request: Request) -> tuple[Asked, list[MadeCall]]:
+    async def next_step(
+        self, session: str, request: Request
+    ) -> tuple[ScriptMessage, list[MadeCall]]:
         """What the script of this conversation asks for next, and the calls that it has made so
         far."""
         made = await self._made_calls(session, request)
@@ -101,11 +103,11 @@ class Scripts:
             earlier = made[script.answered : script.answered + len(asked.calls)]
             if why := _find_difference(asked.calls, earlier):
                 script.stop()
-                return Asked(said=asked.said, failed=why), made
+                return ScriptMessage(said=asked.said, failed=why), made
             await script.answer([each.result for each in earlier])
         if asked.calls and (why := _find_excess(asked.calls, made)):
             script.stop()
-            return Asked(said=asked.said, failed=why), made
+            return ScriptMessage(said=asked.said, failed=why), made
         return asked, made
 
     def _start(self, session: str, request: Request) -> RunningScript:
@@ -169,7 +171,7 @@ def _make_call(number: int, wanted: WantedCall) -> ToolCall:
     return ToolCall(f"s{number}", wanted.name, arguments)
 
 
-def render_end(asked: Asked, made: list[MadeCall]) -> str:
+def render_end(asked: ScriptMessage, made: list[MadeCall]) -> str:
     """What is handed back of a script: what it has printed; where it failed, why, and what it had
     done until then."""
     number = f"{len(made)} call{'s' * (len(made) != 1)}"

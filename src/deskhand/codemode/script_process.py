@@ -46,7 +46,7 @@ class CallResult(msgspec.Struct, frozen=True):
     text: str
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ScriptMessage(msgspec.Struct, frozen=True):
     """What a script says: calls that it waits for, or, with none, its end, and why it failed.
     `said` is what it has printed, or the last of it."""
 
@@ -55,7 +55,7 @@ class Asked(msgspec.Struct, frozen=True):
     failed: str = ""
 
 
-_decode = msgspec.json.Decoder(Asked).decode
+_decode = msgspec.json.Decoder(ScriptMessage).decode
 _encode = msgspec.json.encode
 
 
@@ -69,22 +69,22 @@ class RunningScript:
         self._changed = anyio.Event()
         self._answered = anyio.Event()
         self._stream: ByteStream | None = None
-        self.asked: Asked | None = None
+        self.asked: ScriptMessage | None = None
         self.answered = 0
 
     async def run(self, open_sandbox: Callable[[], Awaitable[Sandbox]]) -> None:
         """Run it to its end, or until it is stopped. Whatever goes wrong is what it says."""
-        ended = Asked(failed="it was stopped")
+        ended = ScriptMessage(failed="it was stopped")
         try:
             with self._scope:
                 ended = await self._run(open_sandbox)
         except* (SandboxError, OSError) as errors:
-            ended = Asked(failed=f"it cannot run in the sandbox: {_first(errors)}")
+            ended = ScriptMessage(failed=f"it cannot run in the sandbox: {_first(errors)}")
         finally:
             if self.asked is None or self.asked.calls:
                 self._say(ended)
 
-    async def _run(self, open_sandbox: Callable[[], Awaitable[Sandbox]]) -> Asked:
+    async def _run(self, open_sandbox: Callable[[], Awaitable[Sandbox]]) -> ScriptMessage:
         sandbox = await open_sandbox()
         complained = bytearray()
 
@@ -98,7 +98,7 @@ class RunningScript:
                 tasks.start_soon(listener.serve, self._talk)
                 ended = await sandbox.run(_make_command(folder, path), on_output)
                 tasks.cancel_scope.cancel()
-        return Asked(failed=_describe_end(ended, bytes(complained)))
+        return ScriptMessage(failed=_describe_end(ended, bytes(complained)))
 
     async def _talk(self, stream: ByteStream) -> None:
         """Hear what it says until it ends. It speaks once, and is heard again when it has its
@@ -116,25 +116,25 @@ class RunningScript:
                 except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
                     return
                 except (anyio.DelimiterNotFound, ValueError, RecursionError):
-                    asked = Asked(failed="it asked for something that cannot be understood")
+                    asked = ScriptMessage(failed="it asked for something that cannot be understood")
                 answered = self._answered
                 self._say(asked)
                 await answered.wait()
 
-    def _say(self, asked: Asked) -> None:
+    def _say(self, asked: ScriptMessage) -> None:
         said = _cut(asked.said, MAX_SAID_CHARS)
         self.asked = replace(asked, said=said, failed=_cut(asked.failed, MAX_REASON_CHARS))
         self._changed.set()
         self._changed = anyio.Event()
 
-    async def wait(self) -> Asked:
+    async def wait(self) -> ScriptMessage:
         """What it says next."""
         with anyio.move_on_after(THINK_S):
             while self.asked is None:
                 await self._changed.wait()
         if self.asked is None:
             self.stop()
-            return Asked(failed=f"it computed for {THINK_S:g} seconds without an end")
+            return ScriptMessage(failed=f"it computed for {THINK_S:g} seconds without an end")
         return self.asked
 
     async def answer(self, results: list[CallResult]) -> None:

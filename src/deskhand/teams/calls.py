@@ -20,7 +20,7 @@ from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Text
 from ..types.subagents import SubagentTask, TaskRequest, is_subagent_session, task_name
-from ..types.teams import EVERYBODY_IN_TEAM, LEAD, Mail, MailKind, Teammate, Verdict
+from ..types.teams import ASKS, EVERYBODY_IN_TEAM, LEAD, Mail, MailKind, Teammate, Verdict
 from . import queries
 from .mail import (
     check_name,
@@ -36,7 +36,7 @@ MAX_SHOWN = 20
 """So many of the latest messages of an inbox are shown."""
 
 
-class TeamDesk:
+class TeamCalls:
     """Makes what the tools of a team do. `on_change` is called when a call is about to be
     committed of which the service has to know."""
 
@@ -78,14 +78,12 @@ class TeamDesk:
                 f"a team has at most {self.most_teammates} teammates, and there are: {names}. Ask "
                 "one to shut down first"
             )
-        identity = render_identity(name, role)
+        member = Member(name, render_identity(name, role), plan_first)
         earlier = next((mate for mate in team if mate.name == name), None)
         if earlier is None:
-            member = Member(name, identity, plan_first)
             wish = NewTask(prompt, agent, waits=False, member=member)
             id_, row = await self._subagents.plan_task(wish, context)
         else:
-            member = Member(name, identity, plan_first)
             id_, row = await self._plan_return(earlier, prompt, agent, member, context)
         mate = Teammate(context.session, name, role, id_, "active", context.clock.now())
         what = "has begun" if earlier is None else "is back, and knows what it knew"
@@ -148,7 +146,7 @@ class TeamDesk:
             if me != LEAD:
                 made.append(await self._make_mail("broadcast", None, text, context))
         elif to == me:
-            raise ToolError("that is you")
+            raise ToolError("you cannot write to yourself")
         else:
             mate = None if to == LEAD else self._find_mate(to, context)
             made = [await self._make_mail("message", mate, text, context)]
@@ -157,7 +155,7 @@ class TeamDesk:
 
     async def show_plan(self, content: str, context: Context) -> Done:
         """Raises ToolError. The turn ends: nothing is to be done before there is an answer."""
-        me = self._require_seat(context)
+        me = self._require_membership(context)
         mail = await self._make_mail("plan_approval_request", None, check_text(content), context)
         said = f"[request {mail.id}: the lead is shown this plan]\n{mail.text}"
         works = [task for task in await tasks_of(self._store, me.id) if task.is_live]
@@ -168,7 +166,7 @@ class TeamDesk:
         self, request_id: str, approve: bool | None, content: str, context: Context
     ) -> Done:
         """Raises ToolError."""
-        me = self._require_seat(context)
+        me = self._require_membership(context)
         if approve is None:
             raise ToolError("a shutdown_response needs approve: true or false")
         asked = await self._find_open(request_id, "shutdown_request", context)
@@ -214,12 +212,12 @@ class TeamDesk:
     # What they share
 
     def _name_of(self, context: Context) -> str:
-        return context.seat.name if context.seat is not None else LEAD
+        return context.membership.name if context.membership is not None else LEAD
 
-    def _require_seat(self, context: Context) -> Teammate:
-        if context.seat is None:
-            raise ToolError("only a teammate says that: you lead the team")
-        return self._find_mate(context.seat.name, context)
+    def _require_membership(self, context: Context) -> Teammate:
+        if context.membership is None:
+            raise ToolError("only a teammate can send that: you lead the team")
+        return self._find_mate(context.membership.name, context)
 
     def _active(self, context: Context) -> list[Teammate]:
         team = teammates_of(self._store, context.board)
@@ -233,7 +231,7 @@ class TeamDesk:
         if found is not None and found.state == "active":
             return found
         if found is not None:
-            back = ": call it back with spawn_teammate" if context.seat is None else ""
+            back = ": call it back with spawn_teammate" if context.membership is None else ""
             raise ToolError(f"{name} has shut down{back}")
         there = ", ".join(mate.name for mate in team if mate.state == "active") or "none"
         raise ToolError(f"there is no teammate {name[:40]!r}; there are: {there}")
@@ -265,14 +263,14 @@ class TeamDesk:
         """How the teammate is given it. Who is no lead changes nothing of how it works."""
         last = (await self._last_task(mate)).request
         request = make_follow_up(text or "-", context, self._settings(), last)
-        if context.seat is None:
+        if context.membership is None:
             return request
         kept = {"audience": last.audience, "address": last.address, "call_id": last.call_id}
         return replace(request, **kept)
 
     async def _find_request(self, request_id: str, context: Context) -> Mail:
         found = await queries.find_mail(self._store, context.board, request_id.strip())
-        if found is None or not found.kind.endswith("_request"):
+        if found is None or found.kind not in ASKS:
             raise ToolError(f"there is no request {request_id[:40]!r} in this team")
         return found
 
