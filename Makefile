@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-model everyday check bench agentdojo torture torture-jobs torture-clock torture-workers torture-deep soak linear references screenshots deps lock release clean
+.PHONY: help run test test-all test-model everyday check conformance bench agentdojo torture torture-servers torture-jobs torture-clock torture-workers torture-deep soak linear references screenshots deps lock release clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -11,6 +11,8 @@ BIOME := requirements/biome/node_modules/.bin/biome
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
 TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto postgresql
+# What opens the documents that skills write.
+OFFICE_PACKAGES := libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui
 export UV_SYSTEM_CERTS ?= 1
 # The tests start hundreds of processes: where no bytecode may be kept, each of them would first compile all of us.
 unexport PYTHONDONTWRITEBYTECODE
@@ -52,10 +54,23 @@ $(CLIENTS)/.ready: requirements/clients.txt | $(UV)
 	$(UV) pip sync --quiet --python $(CLIENTS)/bin/python --require-hashes requirements/clients.txt
 	@touch $@
 
+# MCP servers of others, from PyPI and from npm.
+SERVERS := requirements/mcp_servers
+.venv-mcp/.ready: requirements/mcp_servers.txt | $(UV)
+	$(UV) venv --quiet --allow-existing .venv-mcp
+	$(UV) pip sync --quiet --python .venv-mcp/bin/python --require-hashes requirements/mcp_servers.txt
+	@touch $@
+
+$(SERVERS)/node_modules/.ready: $(SERVERS)/package-lock.json
+	@command -v npm >/dev/null || bash scripts/deps.sh npm
+	@npm ci --prefix $(SERVERS) --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
 test: check $(VENV)/.tests ## Set up, check, and run the tests that take minutes
 	@$(BIN)/python -m pytest
 
-test-all: check $(VENV)/.tests ## The same with the slow tests and all examples of properties; takes half an hour
+test-all: check $(VENV)/.tests .venv-mcp/.ready $(SERVERS)/node_modules/.ready ## The same with the slow tests and all examples of properties; takes half an hour
+	@bash scripts/deps.sh $(OFFICE_PACKAGES)
 	@TESTS=all $(BIN)/python -m pytest --durations=25
 
 $(VENV)/.tests: $(VENV)/.dev $(CLIENTS)/.ready
@@ -83,8 +98,19 @@ everyday: $(VENV)/.dev ## Put fifty everyday tasks to the real embedded model th
 	@$(BIN)/deskhand model pull $(or $(MODEL),qwen2.5-coder-1.5b)
 	@nice -n 5 $(BIN)/python -m deskhand.testing.everyday.run --set $(or $(SET),tuned) --model embedded/$(or $(MODEL),qwen2.5-coder-1.5b)
 
-torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth; STORE=postgres: the database server, too; HELPERS=1: with sub-agents and scripts
+CONFORMANCE := requirements/conformance
+$(CONFORMANCE)/node_modules/.ready: $(CONFORMANCE)/package-lock.json
+	@npm ci --silent --prefix $(CONFORMANCE)
+	@touch $@
+
+conformance: $(VENV)/.dev $(CONFORMANCE)/node_modules/.ready ## Run the public conformance suite of MCP against our client and our server
+	@$(BIN)/python scripts/conformance.py $(CONFORMANCE)/node_modules/.bin/node $(CONFORMANCE)/node_modules/@modelcontextprotocol/conformance/dist/index.js
+
+torture: $(VENV)/.dev ## Kill the real process 200 times, and compare with the truth; STORE=postgres: the database server, too; HELPERS=1: with sub-agents, teammates and scripts
 	@$(BIN)/python -m deskhand.testing.torture --kills $(or $(KILLS),200) --store $(or $(STORE),sqlite) $(if $(HELPERS),--helpers)
+
+torture-servers: $(VENV)/.dev ## Kill it 40 times while an MCP server dies, hangs and floods, and compare with the truth
+	@$(BIN)/python -m deskhand.testing.torture_servers --kills $(or $(KILLS),40)
 
 torture-jobs: $(VENV)/.dev ## Kill it 100 times while jobs fire, and count what became of each time
 	@$(BIN)/python -m deskhand.testing.torture_jobs --kills $(or $(KILLS),100)
@@ -131,14 +157,15 @@ screenshots: $(VENV)/.dev ## Take the pictures of the page, and the recording of
 
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
-	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra telegram --extra secrets --extra web --extra memory --extra schema --extra backup --extra postgres --extra metrics --extra sign-in -o requirements/run.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra mcp --extra telegram --extra secrets --extra web --extra memory --extra schema --extra backup --extra postgres --extra metrics --extra sign-in --extra office --extra tools --extra acp -o requirements/run.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml bench/agentdojo/agentdojo.in -o requirements/agentdojo.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 tests/web/clients/clients.in -o requirements/clients.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 $(SERVERS)/mcp_servers.in -o requirements/mcp_servers.txt
 
 release: | $(UV) ## Build the wheel and the source archive into dist/, try them, and list what is installed with which licence
 	@UV=$(UV) python3 scripts/release.py dist
 
 clean: ## Remove what the above made
 	rm -f soak.csv
-	rm -rf .boot requirements/biome/node_modules $(VENV) $(DOJO) $(CLIENTS) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .boot requirements/*/node_modules $(VENV) $(DOJO) $(CLIENTS) .venv-mcp .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -51,7 +51,7 @@ def wrong(words: list[str]) -> str:
     """Which of these words mean nothing."""
     command: click.Command = cli
     context = click.Context(command, info_name="deskhand", **command.context_settings)
-    for word in words:
+    for word in words[: words.index("--")] if "--" in words else words:
         if word.startswith("-"):
             known = {
                 name

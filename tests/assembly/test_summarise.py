@@ -36,7 +36,7 @@ class Long:
         given = {"defaults": {"models": ["scripted/x"]}} | config
         self.settings = Settings(Home(home), msgspec.convert(given, Config))
         self.channel, self.asked = MemoryChannel(), list[Request]()
-        self.summed = list[str]()
+        self.summed, self.warmth = list[str](), list[float | None]()
         self.summary: Message | Exception = say(SUMMARY)
         self.clock = SetClock(1_700_000_000.0)
         self.answer, self.model = answer, ScriptedModel(self._script)
@@ -49,6 +49,7 @@ class Long:
                 said, "calls" if said.calls else "stop", Usage(estimate_request_tokens(request), 10)
             )
         self.summed.append("\n".join(request.system))
+        self.warmth.append(request.temperature)
         if isinstance(self.summary, Exception):
             raise self.summary
         return self.summary
@@ -88,6 +89,22 @@ class Long:
 
 async def kinds(app: App, kind: type[e.Event]) -> list[e.AnyEvent]:
     return [each.event for each in await app.store.events(SESSION) if isinstance(each.event, kind)]
+
+
+async def test_summaries_have_a_model_and_a_temperature_of_their_own(tmp_path: Path) -> None:
+    own = {
+        "models": ["scripted/x"],
+        "cheap_model": "scripted/cheap",
+        "compact_model": "scripted/short",
+        "compact_temperature": 0.2,
+    }
+    long = Long(tmp_path / "home", lambda request: say("fine"), defaults=own)
+    async with long.running() as app:
+        for said in ("one", "two", "three", "/compact", "go on"):
+            await long.say(app, said)
+        (aside,) = await kinds(app, e.AskedAside)
+        assert isinstance(aside, e.AskedAside) and aside.model == "scripted/short"
+        assert long.warmth == [0.2] and long.asked[-1].temperature is None
 
 
 async def test_what_is_summed_up_is_there_and_can_be_seen_again(tmp_path: Path) -> None:

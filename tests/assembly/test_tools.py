@@ -496,7 +496,8 @@ def test_one_view_of_the_tasks_unless_another_is_named(tmp_path: Path) -> None:
         settings = Settings(Home(tmp_path), config, environment={"HOME": str(tmp_path)})
         names = make_tools(settings, "default", skills_of(settings, "default"))
         return {name for name in names if name.partition("_")[0] in ("manage", "task", "todo")} - {
-            "manage_users"
+            "manage_users",
+            "manage_skill",
         }
 
     everything = {tool.spec.name for tool in (*tasks.TOOLS, *task_board.TOOLS)}

@@ -18,7 +18,7 @@ Timed = tuple[float, e.AnyEvent]
 
 
 def got(at: float) -> Timed:
-    return at, e.MessageReceived(1, ANN, PLACE, Message("user", (Text("hello"),)))
+    return at, e.MessageReceived(round(at), ANN, PLACE, Message("user", (Text("hello"),)))
 
 
 def reply(at: float, *calls: ToolCall, tokens: int = 10) -> Timed:

@@ -120,7 +120,7 @@ async def test_they_run_in_the_sandbox(own: Own) -> None:
         assert own.offered(app)["add"] == "[skill] Adds two numbers."
         told = await own.call(app, "add", a="40")
         assert (
-            told.results["c"].text == '{"sum": 42, "name": null}\n'
+            told.results["c"].text == '{"sum": 42, "name": null}'
             and told.results["c"].status == "ok"
         )
         assert [spec.name for spec in own.model.requests[-1].tools if spec.name == "add"] == ["add"]
@@ -129,7 +129,7 @@ async def test_they_run_in_the_sandbox(own: Own) -> None:
         assert effect.tool == "add" and effect.what == """add '{"a":40,"b":2}'"""
         assert (await own.call(app, "say", text="é 'x' $(id)")).results[
             "c"
-        ].text == "first\né 'x' $(id)\n"
+        ].text == "first\né 'x' $(id)"
         broken = (await own.call(app, "breaks")).results["c"]
         assert broken.status == "error" and "ValueError: it is broken (line 17 of " in broken.text
         wrong = (await own.call(app, "add", a="many")).results["c"]
@@ -153,11 +153,9 @@ async def test_each_folder_that_is_for_them(tmp_path: Path, folder: str) -> None
     own.write(SOURCE)
     async with own.running() as app:
         await own.until(app, {"add", "say", "breaks", "looks"})
-        assert (await own.call(app, "add", a="40")).results[
-            "c"
-        ].text == '{"sum": 42, "name": null}\n'
+        assert (await own.call(app, "add", a="40")).results["c"].text == '{"sum": 42, "name": null}'
         around = (await own.call(app, "looks")).results["c"].text
-        assert around.endswith("Error'] False\n"), "in the sandbox, as everywhere"
+        assert around.endswith("Error'] False"), "in the sandbox, as everywhere"
 
 
 async def test_they_follow_their_files(own: Own) -> None:
@@ -165,7 +163,7 @@ async def test_they_follow_their_files(own: Own) -> None:
         await own.until(app, {"add", "say", "breaks", "looks"})
         own.write("async def greet(name: str):\n    'Greets.'\n    return f'Hello {name}'\n")
         await own.until(app, {"greet"})
-        assert (await own.call(app, "greet", name="Ann")).results["c"].text == "Hello Ann\n"
+        assert (await own.call(app, "greet", name="Ann")).results["c"].text == "Hello Ann"
         own.file.unlink()
         await own.until(app, set())
         assert (

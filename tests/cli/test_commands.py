@@ -133,7 +133,7 @@ def test_who_only_reads_the_settings_needs_no_http() -> None:
         (("sessions", "--json"), "[]\n"),
         (("approvals",), "No approval requests.\n"),
         (("values", "-n", "mail"), "{}\n"),
-        (("skills",), "deskhand-help\tbundled\tHow Deskhand itself works."),
+        (("skills",), "api-design\tbundled\tDesign or judge an HTTP API"),
         (("agents",), "default\tno model\t*\t"),
         (("audit", "verify"), "0 events, 0 conversations anchored in "),
     ],
@@ -169,7 +169,7 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
         (
             ("skills", "reset", "brew"),
             2,
-            "'brew' is not a bundled skill; choose one of: deskhand-help",
+            "'brew' is not a bundled skill; choose one of: api-design, ",
         ),
         (("values", "delete", "x"), 1, "there is no key 'x'"),
         (("values", "get", "x", "-a", "who"), 2, "there is no agent 'who'; there are: default"),
@@ -446,7 +446,7 @@ def test_bundled_skills_are_as_they_came(desk: Desk) -> None:
     desk("init")
     before = desk("skills")
     own = Path("agents/default/workspace/skills")
-    assert desk("skills", "reset", "--all") == "deskhand-help is unchanged\n"
+    assert "deskhand-help is unchanged\n" in desk("skills", "reset", "--all")
     shared = skill(desk, Path("skills"), "deskhand-help", "Mine.")
     skill(desk, own, "deskhand-help", "The agent's.")
     other = skill(desk, Path("skills"), "brew", "Makes tea.")
@@ -596,7 +596,7 @@ def test_plugins(desk: Desk) -> None:
     (folder / "games.py").write_text("1 / 0")
     left_out = (
         f"deskhand: the plugin 'games' is not loaded: {folder}/games.py: ZeroDivisionError: "
-        "division by zero\n"
+        "division by zero (line 1 of games.py)\n"
     )
     assert desk("plugins", "list") == left_out and left_out in desk("tools")
     assert desk("plugins", "disable", "games").startswith("Disabled games. ")

@@ -93,6 +93,34 @@ async def test_an_embedded_model_with_and_without_its_weights(tmp_path: Path) ->
     ]
 
 
+async def test_mcp_servers(tmp_path: Path) -> None:
+    assert (await findings(settings_of(tmp_path), "mcp"))[0][0] == "good"
+    servers = {
+        "gone": "{command: no-such-program}",
+        "unset": "{url: https://a.example, headers: {X: '${NO_KEY}'}}",
+        "fine": "{command: sh}",
+    }
+    text = "mcp:\n" + "".join(f"  {name}: {each}\n" for name, each in servers.items())
+    found = await findings(settings_of(tmp_path, text), "mcp")
+    assert [level for level, *_ in found] == ["bad", "bad"]
+    told = " ".join(said for _, said, _ in found)
+    assert "gone: there is no program 'no-such-program'" in told and "NO_KEY is not set" in told
+
+
+async def test_tools_of_ones_own(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    (none,) = await findings(settings, "tools")
+    assert none[0] == "good" and "deskhand tools add FILE" in none[1]
+    folder = settings.home.workspace("default") / "tools"
+    folder.mkdir(parents=True)
+    (folder / "good.py").write_text("async def good(): 'Good.'")
+    assert (await findings(settings, "tools"))[0][1] == "1 tool of your own can be used"
+    (folder / "bad.py").write_text("from deskhand.customtools import tool\nimport nothing_there")
+    ((level, said, remedy),) = await findings(settings, "tools")
+    assert level == "bad" and remedy == "deskhand tools --agent default"
+    assert "agent default: tools/bad.py was not loaded: ModuleNotFoundError" in said
+
+
 def test_a_log_that_was_changed(tmp_path: Path) -> None:
     echo(tmp_path, "hello", "-s", "talk")
     database = tmp_path / "state" / "deskhand.db"

@@ -14,6 +14,7 @@ from deskhand.cli.root import cli
 from tests.cli.test_commands import ALL, Desk
 
 LISTS = {path for path in ALL if path[-1:] == ("list",) and path != ("config", "list")} | {
+    ("acp", "sessions"),
     ("approvals", "grants"),
     ("deep",),
     ("jobs", "blueprints"),
@@ -23,7 +24,6 @@ LISTS = {path for path in ALL if path[-1:] == ("list",) and path != ("config", "
     ("sessions", "search"),
     ("skills",),
     ("skills", "proposals"),
-    ("tools",),
     ("trace",),
     ("undo",),
     ("users", "log"),

@@ -11,8 +11,9 @@ from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
 from deskhand.config.statements import load_statements
+from deskhand.store.queries import tasks_of_subagent
 from deskhand.store.sqlite import SqliteStore
-from deskhand.subagents.queries import TaskName, TaskPlace, add_task, mark_given, tasks_of
+from deskhand.subagents.queries import TaskName, TaskPlace, add_task, mark_given
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import LOCAL
 from deskhand.types.subagents import SubagentTask, TaskRequest, subagent_session
@@ -44,14 +45,14 @@ async def fill(home: Path, ids: Sequence[str]) -> None:
         place = TaskPlace(PARENT, subagent_session("default", id_))
         row = add_task(TaskName(id_), place, REQUEST, 1000.0 + at)
         await store.change((row,))
-        (task,) = await tasks_of(store, id_)
+        (task,) = await tasks_of_subagent(store, id_)
         await store.change((mark_given(task),))
     await store.close()
 
 
 async def find(home: Path, id_: str) -> SubagentTask:
     store = SqliteStore(home / "state" / "deskhand.db", load_statements())
-    (task,) = await tasks_of(store, id_)
+    (task,) = await tasks_of_subagent(store, id_)
     await store.close()
     return task
 

@@ -89,6 +89,10 @@ async def test_tools_by_name_and_several_at_once(tmp_path: Path) -> None:
             "it has made the call of kv_get with the same result 4 times",
         ),
         (
+            "for n in range(9): call('kv_get', key='ab'[n % 2])",
+            "kv_get and kv_get have taken turns with the same results; before that it made 7 calls",
+        ),
+        (
             "import socket; socket.create_connection(('1.1.1.1', 53), 2)",
             "[the script failed: line 1: ",
         ),
@@ -149,11 +153,15 @@ async def test_a_stop_kills_it(tmp_path: Path) -> None:
         await wait_for(partial(_has_process, True))
         await desk.say(app, "/stop")
         await wait_for(partial(_has_process, False))
-        assert task_of(app).state == "stopped"
+        await wait_for(partial(_is_stopped, app))
 
 
 async def _is_there(path: Path) -> bool:
     return path.exists()
+
+
+async def _is_stopped(app: App) -> bool:
+    return task_of(app).state == "stopped"
 
 
 async def _has_process(wanted: bool) -> bool:

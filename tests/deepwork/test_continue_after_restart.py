@@ -217,3 +217,27 @@ async def test_it_does_not_go_on_for_who_is_gone(
     async with desk.running() as app:
         await wait_for(partial(_nothing_owed, app))
         assert await app.store.events(SESSION) == [] and "eve has no roles any more" in caplog.text
+
+
+async def test_the_control_center(tmp_path: Path) -> None:
+    """As operator-use has it; the desktop and the browser come later."""
+    named: dict[str, Any] = {"also_allow": ["control_center"]}
+    allowed: dict[str, Any] = {"policy": [{"verdict": "allow", "tool": "control_center"}]}
+    desk = TemporaryHome(tmp_path, defaults={"models": ["scripted/x"], **named}, **allowed)
+    async with desk.running() as app:
+        app.supervised = True
+        shown = "computer_use: not installed\nbrowser_use: not installed"
+        assert await desk.call(app, "control_center") == shown
+        assert await desk.call(app, "control_center", computer_use=True) == shown
+        said = await desk.call(app, "control_center", browser_use=True, restart=True)
+        assert said == "browser_use cannot be switched on: it is not installed"
+        said = await desk.call(app, "control_center", agent_id="other", restart=True)
+        assert (
+            "the agent of this conversation, default" in said and not app.restart.requested.is_set()
+        )
+        await desk.say(app, '[["control_center", {"restart": true, "continue_with": "go on"}]]')
+        with anyio.fail_after(30):
+            await app.restart.requested.wait()
+        await app.drain()
+    async with TemporaryHome(tmp_path).running() as app:
+        assert "control_center" not in app.current.agent("default").tools, "it is for who names it"

@@ -36,6 +36,7 @@ KEPT_OFF: Final = {
     "tools/documents/": "runs in a worker with limits on time and memory, which is killed",
     "tools/program/inside/": "runs in the sandbox with a limit on time, which is killed",
     "codemode/inside/": "runs in the sandbox with a limit on time, which is killed",
+    "customtools/inside/": "runs in the sandbox with a limit on time, which is killed",
     "models/engine_main.py": "the process of the embedded model",
     "models/answer_schema_main.py": "runs in a process of its own with a limit on time, which is killed",  # noqa: E501
     "config/yaml_edit.py": (
@@ -58,6 +59,7 @@ OURS: Final = frozenset(
 )
 """Structs that hold the owner's words or ours, and patterns among them."""
 CAPPED: Final[dict[str, tuple[int, str]]] = {
+    "mcp/definitions.py:": (32_000, "a definition has at most so many bytes"),
     "models/shim_": (8_192, "the shim refuses a longer request, and a longer program"),
     "types/intended_loss.py:": (
         8_000,
@@ -106,6 +108,8 @@ TOO_DEEP: Final[dict[str, str]] = {
     "agent/trace.py:read_request": "what our own journal has shown",
     "memory/queries.py:source_text": "our own log",
     "jobs/text.py:": "a zone that was checked when the job was written",
+    "mcp/own_server.py:_sessions": "what our own API has answered",
+    "mcp/own_server.py:_job_names": "what our own API has answered",
     "store/queries.py:tool_of_call": "our own log",
     "store/sql.py:load_sql": "names of packages of ours",
     "store/sql_store.py:_decode_waiting": "rows that we wrote",
@@ -122,7 +126,7 @@ _PATH = "a path that the kernel took, or the parts of one"
 UNFED: Final[dict[str, str]] = {
     "tools/names.py:_is_hidden": "one character",
     "workspace/erase.py:erase_session": "as deep as sub-agents may be, five at most",
-    "codemode/script_process.py:_first": "groups of exceptions in each other, a few at most",
+    "types/errors.py:first_of_group": "groups of exceptions in each other, a few at most",
     "agent/judge_call.py:_describe_missing_tool": "64 characters beside the names of our tools",
     "agent/rewind.py:RewindView.turns_at": "once for each turn of a conversation",
     "channels/telegram.py:": "calls another method of that name, of Reader: fed by hand",
@@ -139,14 +143,16 @@ UNFED: Final[dict[str, str]] = {
     "config/page_edits.py:list_writable_keys": "names of settings",
     "supervision/trace_export.py:Collector.send": "halves of a page of our own log",
     "supervision/backup": "files of the home, or of an archive that the owner names",
+    "supervision/site_packages.py:_read_records": "what installers of packages have written",
     "supervision/doctor.py:fetch_status": "an address of the owner's settings",
     "gateway/feed.py:FeedReader.take": "a queue",
     "gateway/feed.py:_take_batch": "a queue",
     "jobs/chat.py:JobsCommand._render_job": "a name of at most 64 characters beside our own",
     "jobs/history.py:JobHistory._next_step": "a number that is free",
     "supervision/start_log.py:_flatten_group": "the causes of an exception of ours",
-    "supervision/health_facts.py:format_error": "figures of ours",
-    "skills/python_functions.py:": "a file of at most 64 kB: see tests/skills/test_python.py",
+    "customtools/functions.py:": "a file of at most 64 kB: see tests/customtools/test_functions.py",
+    "skills/archive.py:": "names of at most 200 characters, and archives of at most 500 files",
+    "skills/run.py:": "a command that an agent writes",
     "skills/skill.py:Skills._scan_sources": "names of folders",
     "skills/skill.py:_list_files": "folders, to a depth of three",
     "store/blobs.py:Blobs.adopt": _DISK,

@@ -98,10 +98,10 @@ class Use(msgspec.Struct, frozen=True):
 
 
 def files() -> Iterator[tuple[str, ast.Module]]:
-    """All code but the fakes, by its path."""
+    """All code but the fakes and the programs of skills, by its path."""
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
-        if not name.startswith("testing/"):
+        if not name.startswith(("testing/", "skills/bundled/")):
             yield name, _parsed(path)
 
 

@@ -409,11 +409,32 @@ def test_signing_out_forgets_everything(page: Page, desk: Desk, browser: Browser
         expect(other.get_by_role("heading", name="Sign in to Deskhand")).to_be_visible()
         other.reload()
         expect(other.get_by_role("heading", name="Sign in to Deskhand")).to_be_visible()
-        assert other.evaluate("async () => (await indexedDB.databases()).length") == 0
+        comes_true(other, "async () => (await indexedDB.databases()).length === 0")
         comes_true(other, "!Object.keys(localStorage).some(k => k.startsWith('deskhand.me'))")
     finally:
         context.close()
     expect(page.locator(".did")).to_be_visible()
+
+
+def test_what_is_being_stored_while_one_signs_out_is_forgotten_too(
+    page: Page, desk: Desk, browser: Browser
+) -> None:
+    context = browser.new_context(storage_state=state_of(browser, desk), base_url=desk.url)
+    try:
+        other = context.new_page()
+        other.goto("/")
+        other.get_by_role("button", name="Sign out").wait_for()
+        other.evaluate("""async () => {
+            const { storeEvents } = await import("/js/storage.js");
+            const { signOut } = await import("/js/state.js");
+            const stores = Array.from({ length: 30 }, (_, n) => storeEvents("c" + n, [{ n: 1 }]));
+            await signOut();
+            await Promise.all(stores);
+            await storeEvents("late", [{ n: 1 }]);
+        }""")
+        comes_true(other, "async () => (await indexedDB.databases()).length === 0")
+    finally:
+        context.close()
 
 
 def test_a_list_that_comes_late_does_not_replace_a_newer_one(page: Page) -> None:

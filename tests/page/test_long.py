@@ -244,7 +244,9 @@ def test_a_row_that_has_the_focus_keeps_it_out_of_sight(page: Page, crowded: Des
     let go of."""
     page.reload()
     conversations = page.get_by_role("navigation", name="Conversations")
-    days = conversations.locator("section:not([aria-label='Waiting for you'])")
+    days = conversations.locator("section:not([aria-label='Waiting for you'])").filter(
+        has=page.get_by_role("link", name="Talk ")
+    )
     last_of_day = days.first.get_by_role("link").last
     number = int(last_of_day.inner_text().split()[1])
     here, next_day = (

@@ -347,7 +347,7 @@ async def test_a_python_tool(home: Path) -> None:
         await until(there=True)
         await approve(app, file)
         await until(there=True)
-        assert await agent.result(app, "peek") == "one\n"
+        assert await agent.result(app, "peek") == "one"
         taken = app.current.agent("default").tools["peek"]
         old(TOOL.replace('"one"', '"two"'), 1e9)
         session = await agent.start(app, ("peek", {}))
@@ -362,7 +362,7 @@ async def test_a_python_tool(home: Path) -> None:
         assert "peek" not in app.current.agent("default").tools and taken.spec.name == "peek"
         await approve(app, file)
         await until(there=True)
-        assert await agent.result(app, "peek") == "two\n"
+        assert await agent.result(app, "peek") == "two"
 
 
 @pytest.mark.parametrize("label", [OUTSIDE, MEMBERS], ids=("outside", "member"))

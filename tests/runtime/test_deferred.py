@@ -14,7 +14,8 @@ from deskhand.assembly.tools import FOREIGN_TOOLS_TOKENS
 from deskhand.config.config import Config, Home, Settings
 from deskhand.evals.replay import is_same_request
 from deskhand.models.base import Request
-from deskhand.policy.profiles import CORE_TOOLS, DEFERRED_TOOLS
+from deskhand.policy.profiles import CORE_TOOLS
+from deskhand.policy.profiles import DEFERRED_TOOLS as ALL_DEFERRED_TOOLS
 from deskhand.runtime.app import OWNER, App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.scripted import ScriptedModel, say
@@ -22,6 +23,9 @@ from deskhand.tools.deferred import TOOL_SEARCH, estimate_schema_tokens, list_of
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.types.options import SessionOptions
 
+ONLY_WHERE_SET = ("mcp", "mcp_read", "image_gen", "remote_agent")
+DEFERRED_TOOLS = [name for name in ALL_DEFERRED_TOOLS if name not in ONLY_WHERE_SET]
+"""Those of MCP are there where servers are."""
 MOST_TOKENS = 1_600
 """What the tools of an agent with the usual settings may take of each request."""
 

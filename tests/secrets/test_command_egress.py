@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -287,6 +288,47 @@ async def test_a_connection_that_is_open_already_is_asked_about_anew(world: Worl
         assert len(world.server.requests) == 1 and not any(
             b"canary" in each for each in world.server.requests
         )
+
+
+CUSTOM_TOOL = """
+import http.client, os, ssl
+from deskhand.customtools import tool
+
+@tool
+def ask_there() -> str:
+    "Ask there."
+    proxy = os.environ["https_proxy"].split("//")[1].split(":")
+    open_ = ssl._create_unverified_context()
+    way = http.client.HTTPSConnection(proxy[0], int(proxy[1]), context=open_, timeout=9)
+    way.set_tunnel("{host}", {port})
+    way.request("GET", "/first")
+    return way.getresponse().read().decode()
+"""
+
+
+async def test_what_a_custom_tool_hears_is_from_outside_while_the_connection_is_open(
+    world: World,
+) -> None:
+    """Its process lives on, and so may the connection: the server decides when it ends."""
+    world.server = EchoServer(
+        lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nanswered", keep=True, linger_s=20
+    )
+    async with world.running() as app:
+        folder = world.home.workspace("default") / "tools"
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / "ask.py"
+        file.write_text(
+            CUSTOM_TOOL.replace("{host}", HOST).replace("{port}", str(world.server.port))
+        )
+        os.utime(file, (1e9, 1e9))
+        world.config["egress"] = {"allow": [world.where]}
+        app.current.settings = world.settings
+        await app.features.own_tools.describe(app.settings)
+        app.current.remake_agents()
+        (result,) = await world.results(app, "one", ("ask_there", {}))
+        (part,) = result.parts
+        assert isinstance(part, Text) and part.text == "answered"
+        assert part.label == Label("untrusted", None, f"https://{HOST}/")
 
 
 async def outside(world: World, app: App, name: str, text: str) -> None:

@@ -249,6 +249,6 @@ def test_an_index_is_quick_when_nothing_changed(tmp_path: Path) -> None:
 
 def test_what_is_bundled_is_as_it_should_be() -> None:
     found = Skills([SkillSource("bundled", BUNDLED)]).find()
-    assert list(found) == ["deskhand-help"]
+    assert "deskhand-help" in found
     for skill in found.values():
         assert skill.problem == "" and len(read_skill(skill)) < 8000

@@ -22,6 +22,7 @@ INSERT INTO process VALUES('p', 's', 'a', 'background', 'c', 'n', 1.0, x'7b7d', 
 INSERT INTO subagent VALUES('i', 1, 's', 'a/subagent:i', 't', 'running', 0, '', 1.0, NULL, 3, 4, x'7b7d', '', NULL);
 INSERT INTO teammate VALUES('s', 'ann', 'reader', 'i', 'active', 1.0, NULL);
 INSERT INTO mail VALUES('m', 's', 'ann', 'lead', 'message', 't', x'7b7d', NULL, '', '', 'given', 1.0);
+INSERT INTO mcp_tool VALUES('s', 'add', x'7b7d', NULL, 1.0);
 INSERT INTO task VALUES('s', 1, 'pending', 't', x'7b7d', 1.0);
 INSERT INTO long_work VALUES('s', 1, 0);
 INSERT INTO gathered VALUES('harvest', 's', 1, 1, 1.0, 'processed', '', 0);

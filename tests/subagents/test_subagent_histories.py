@@ -1,5 +1,6 @@
-"""Random histories of conversations, sub-agents, stops, kills and restarts: every task ends once
-and is told once, to the one who gave it, and nothing outlives a stop."""
+"""Random histories of conversations, sub-agents, scripts, stops, kills and restarts: every task
+ends once and is told once, to the one who gave it, nothing outlives a stop, and no budget is
+passed."""
 
 from __future__ import annotations
 
@@ -13,9 +14,13 @@ from typing import Any
 import anyio
 import pytest
 
+from deskhand.budgets.queries import sum_used
+from deskhand.models.base import Reply, Request
+from deskhand.models.window import estimate_request_tokens
 from deskhand.runtime.app import App
 from deskhand.sandbox.choose import Proven, open_sandbox
 from deskhand.store.sqlite import SqliteStore
+from deskhand.subagents.kinds import SCRIPT
 from deskhand.testing.crash import Crash, Fuse, OpenDatabase, fused
 from deskhand.testing.postgres import database_at, open_schema, running_server
 from deskhand.testing.temporary_home import TemporaryHome, wait_for
@@ -25,13 +30,15 @@ from deskhand.types.events import (
     Recorded,
     TurnEnded,
 )
+from deskhand.types.messages import Usage
 from deskhand.types.subagents import SubagentTask
 
-from .working import PARENT, calls, desk_of, tasks_of
+from .working import PARENT, answering, calls, desk_of, tasks_of
 
 HISTORIES = 200 if os.environ.get("TESTS") == "all" else 12
 PER_SESSION = 4
 KINDS = ("", "explore", "research", "plan", "code", "general", "other")
+EVER = 1 << 40
 MOMENT_S = 1.0
 """What is over so soon after a stop may have been over when it came."""
 WORDS = ("how far are you?", "/stop", "/stop", "/stop", "/status", "instead", "/undo", "/start")
@@ -48,6 +55,7 @@ class History:
         self.said = [self._message() for _ in range(self._random.randint(1, 5))]
         self.latency_s = self._random.choice((0.005, 0.05, 0.15))
         self.pauses_s = [self._random.choice((0.0, 0.02, 0.1, 0.3)) for _ in self.said]
+        self.tokens = self._random.choice((None, None, 30_000, 60_000))
 
     def _message(self) -> str:
         if self._random.random() < 0.4:
@@ -55,6 +63,9 @@ class History:
         return calls(*(self._spawn(2) for _ in range(self._random.randint(1, 3))))
 
     def _spawn(self, below: int) -> tuple[str, dict[str, Any]]:
+        if self._random.random() < 0.15:
+            number = self._random.randint(1, 3)
+            return "run_script", {"script": f"for n in range({number}): list_files(depth=n + 1)"}
         kind = self._random.choice(KINDS)
         task = f"task {self._random.randint(0, 999)}"
         nests = below and kind in ("", "other") and self._random.random() < 0.5
@@ -101,6 +112,7 @@ async def check(app: App) -> collections.Counter[str]:
         for task in tasks:
             check_task(task, log, await app.store.events(task.session))
             how[task.state] += 1
+            how["scripts"] += task.request.kind == SCRIPT
         check_number(tasks)
         todo += {task.session for task in tasks}
     return how
@@ -146,7 +158,9 @@ async def through(
         proven,
         agents={"default": {}, "other": {}},
         subagents={"per_session": PER_SESSION},
+        budgets={"all": {"tokens": history.tokens}} if history.tokens else {},
     )
+    desk.model.script = using_tokens
     desk.model.latency_s = history.latency_s
     for at in history.lives:
         if not await live(desk, history, Fuse(at), database):
@@ -155,7 +169,17 @@ async def through(
         await wait_for(lambda: is_settled(app))
         how = await check(app)
         await check_stops(app)
+        used = sum_used(app.store, "all", "", since=0, until=EVER).tokens
+        assert history.tokens is None or used <= history.tokens, "a budget was passed"
+        how["budget met"] += history.tokens is not None and used > 0.8 * history.tokens
     return how
+
+
+def using_tokens(request: Request) -> Reply:
+    """As `answering`, with as many tokens as such a request has."""
+    message = answering(request)
+    used = Usage(estimate_request_tokens(request), 20)
+    return Reply(message, "calls" if message.calls else "stop", used)
 
 
 async def check_stops(app: App) -> None:
@@ -188,7 +212,7 @@ async def test_random_histories(tmp_path: Path) -> None:
         except BaseException as error:
             error.add_note(f"seed {seed}")
             raise
-    assert how["done"] > HISTORIES
+    assert how["done"] > HISTORIES and how["scripts"] and how["budget met"]
 
 
 @pytest.mark.timeout(600)

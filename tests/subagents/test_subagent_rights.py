@@ -130,6 +130,28 @@ async def test_kinds_have_their_tools_alone(tmp_path: Path) -> None:
             assert has <= names and not lacks & names, (kind, names)
 
 
+async def test_models_and_temperatures(tmp_path: Path) -> None:
+    own = {"plan": {"model": "scripted/wise", "temperature": 0.7}}
+    desk = desk_of(
+        tmp_path,
+        defaults={"temperature": 1.0},
+        subagents={"temperature": 0.5, "kinds": own},
+    )
+    async with desk.running() as app:
+        for kind in ("explore", "plan"):
+            await desk.call(app, "spawn_agent", task=f"as {kind}", agent=kind)
+        asked = {
+            request.messages[0].message.text.rpartition(" ")[2]: (
+                request.model,
+                request.temperature,
+            )
+            for request in desk.model.requests
+        }
+        by_people = [each for each in desk.model.requests if not is_asked_by_subagent(each)]
+        assert asked["explore"] == ("x", 0.5) and asked["plan"] == ("wise", 0.7)
+        assert {each.temperature for each in by_people} == {1.0}
+
+
 async def test_another_agent_has_no_more_than_the_one_that_calls_it(tmp_path: Path) -> None:
     """Neither tools that the caller's settings leave out, nor what its rules forbid."""
     desk = desk_of(

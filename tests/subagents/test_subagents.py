@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -12,22 +13,32 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from deskhand.models.base import Request
+from deskhand.models.base import Item, Request
 from deskhand.runtime.app import App
 from deskhand.supervision.logs import Redacting
 from deskhand.testing.channel import MemoryEditor
+from deskhand.testing.scripted import ScriptedModel
 from deskhand.testing.temporary_home import OWNER, heard, results, wait_for
 from deskhand.tools.base import Context, Delegated, Outcome, Spec, Tool
 from deskhand.tools.define import tool
 from deskhand.types.door import Progress
-from deskhand.types.events import CallClosed, CallsHandedOver, Erased, TurnEnded
+from deskhand.types.events import CallClosed, CallsHandedOver, CommandRun, Erased, TurnEnded
 from deskhand.types.identity import Address, Inbound, Said
 from deskhand.types.messages import Message, Text, ToolCall
 from deskhand.types.subagents import SubagentTask
 from deskhand.types.turn import GOES_ON
 from deskhand.workspace.erase import erase_session
 
-from .working import PARENT, HoldingModel, answering, calls, desk_of, tasks_of, turn_ends
+from .working import (
+    PARENT,
+    HoldingModel,
+    answering,
+    calls,
+    desk_of,
+    is_asked_by_subagent,
+    tasks_of,
+    turn_ends,
+)
 
 
 async def test_a_call_waits_for_its_answer(tmp_path: Path) -> None:
@@ -136,6 +147,42 @@ async def test_a_stop_stops_all_below(tmp_path: Path) -> None:
         (task,) = tasks_of(app)
         assert (task.state, task.said) == ("stopped", "stopped by owner")
         assert await heard(app, PARENT) == []
+
+
+class WaitsAfterCalls(ScriptedModel):
+    """A sub-agent that has called a tool never goes on."""
+
+    async def reply(self, request: Request) -> AsyncIterator[Item]:
+        if is_asked_by_subagent(request) and request.messages[-1].message.role == "tool":
+            await anyio.sleep_forever()
+        async for item in super().reply(request):
+            yield item
+
+
+async def test_an_undo_stops_what_goes_on_and_takes_back_what_it_did(tmp_path: Path) -> None:
+    desk = desk_of(tmp_path)
+    desk.model = WaitsAfterCalls(answering)
+    async with desk.running() as app:
+        task = calls(("write_file", {"path": "a.txt", "content": "x"}))
+        await desk.say(app, calls(("subagents", {"action": "create", "task": task})))
+        made = app.settings.home.workspace("default") / "a.txt"
+        await wait_for(partial(_exists, made, True))
+        await desk.say(app, "/undo")
+        await wait_for(partial(_exists, made, False))
+        (reply,) = await wait_for(partial(_replies, app))
+        assert "Stopped a sub-agent." in reply and "a.txt" in reply
+        (given,) = tasks_of(app)
+        assert (given.state, given.told) == ("stopped", True)
+        assert await heard(app, PARENT) == []
+
+
+async def _replies(app: App) -> list[str]:
+    events = [each.event for each in await app.store.events(PARENT)]
+    return [each.reply for each in events if isinstance(each, CommandRun)]
+
+
+async def _exists(path: Path, wanted: bool) -> bool:
+    return path.exists() is wanted
 
 
 async def _works_for(app: App, session: str) -> list[SubagentTask]:

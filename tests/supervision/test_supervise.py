@@ -79,7 +79,7 @@ class Children:
         return len(self.file.read_text()) // 2
 
     async def until(self, lives: int) -> None:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while self.lives < lives:
                 await anyio.sleep(0.01)
 

@@ -52,7 +52,7 @@ class History:
     def _message(self) -> str:
         if self._random.random() < 0.3:
             return self._random.choice(WORDS)
-        ways = (self._spawn, self._write, self._task, self._task, self._shut_down)
+        ways = (self._spawn, self._write, self._task, self._task, self._shut_down, self._script)
         made = [self._random.choice(ways)() for _ in range(self._random.randint(1, 4))]
         return json.dumps(made)
 
@@ -79,6 +79,10 @@ class History:
 
     def _shut_down(self) -> list[Any]:
         return ["shutdown_request", {"teammate": self._random.choice(NAMES)}]
+
+    def _script(self) -> list[Any]:
+        made = "call('manage_tasks', action='create', title=f'by script {n}')"
+        return ["run_script", {"script": f"for n in range({self._random.randint(1, 2)}): {made}"}]
 
     def _deed(self) -> list[Any]:
         """What a teammate does."""

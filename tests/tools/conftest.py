@@ -49,16 +49,16 @@ class OtherHost:
 
 
 class EmittingContext(Context, frozen=True, kw_only=True):
-    """Keeps what a tool shows while it runs; `answer` stands for the model that it may ask."""
+    """Keeps what a tool shows while it runs; `reply` stands for the model that it may ask."""
 
     emitted: deque[str]
-    answer: Callable[[Aside], Awaitable[str]] | None = None
+    reply: Callable[[Aside], Awaitable[str]] | None = None
 
     def emit(self, text: str) -> None:
         self.emitted.append(text)
 
     async def ask(self, aside: Aside) -> str:
-        return await (super().ask(aside) if self.answer is None else self.answer(aside))
+        return await (super().ask(aside) if self.reply is None else self.reply(aside))
 
 
 class Hands:

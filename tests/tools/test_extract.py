@@ -36,7 +36,7 @@ async def extract(hands: Hands, answer: object, **arguments: Any) -> tuple[Done,
         asked.append(aside)
         return answer if isinstance(answer, str) else msgspec.json.encode(answer).decode()
 
-    context = msgspec.structs.replace(await hands.context(), answer=ask)
+    context = msgspec.structs.replace(await hands.context(), reply=ask)
     given = {"fields": msgspec.to_builtins(FIELDS), **arguments}
     done = await ExtractTool().run(msgspec.Raw(msgspec.json.encode(given)), context)
     assert isinstance(done, Done)

@@ -54,7 +54,7 @@ class Web:
 
     async def done(self, url: str, *, name: str = "web_fetch", **arguments: Any) -> Done:
         context = await self.hands.context()
-        context = replace(context, reach=replace(context.reach, net=self.net), answer=self.reply)
+        context = replace(context, reach=replace(context.reach, net=self.net), reply=self.reply)
         tool = find_tool(name, {"web_fetch": self.tool})
         assert tool is not None
         outcome = await tool.run(

@@ -132,9 +132,13 @@ PUBLIC_ROUTES = {
     "GET /auth/sign-in",
     "GET /auth/callback",
     "POST /api/hooks/{name}",
+    "GET /.well-known/agent-card.json",
+    "POST /auth/device",
+    "POST /auth/token",
+    "GET /auth/approve",
 }
 """What is answered without a credential: nothing that tells or changes anything of anyone. A hook
-wants a signature."""
+wants a signature; a device waits for an owner, where the settings allow any."""
 READING_POSTS = {"POST /api/logout", "DELETE /api/tokens/{id}"}
 """What changes nothing but the caller's own credentials."""
 NEEDS: dict[str, Needs] = {each.name: each.needs for each in ENDPOINTS} | {

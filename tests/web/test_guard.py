@@ -510,5 +510,7 @@ def test_each_route_says_who_may() -> None:
     public = {each.name for each in ENDPOINTS if each.needs == "public"}
     mine = {"GET /health", "POST /api/login", "GET /api/auth/config", "GET /openapi.json"}
     mine |= {"GET /auth/sign-in", "GET /auth/callback"}
+    mine |= {"POST /auth/device", "POST /auth/token", "GET /auth/approve"}
+    mine.add("GET /.well-known/agent-card.json")
     assert public == mine | {"POST /api/hooks/{name}"}
     assert all(isinstance(each, Endpoint) and each.summary for each in ENDPOINTS)

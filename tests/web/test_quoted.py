@@ -90,6 +90,12 @@ ASKED: dict[str, Sequence[dict[str, Any]]] = {
     "request_host": [{"host": "example.org"}],
     "list_skills": [{}],
     "read_skill": [{"skill": "evil"}, {"skill": "other"}, {"skill": "evil", "path": "nothing.md"}],
+    "run_skill": [{"skill": "evil", "command": "ls"}, {"skill": "other", "command": "ls"}],
+    "manage_skill": [
+        {"action": "list"},
+        {"action": "update", "name": "evil", "config": "x"},
+        {"action": "delete", "name": "other"},
+    ],
     "manage_users": [{"action": "list"}],
     "save_memory": [
         {"content": f"{WORDS} because it is so"},
@@ -128,6 +134,8 @@ ASKED: dict[str, Sequence[dict[str, Any]]] = {
     "todo_list": [{}],
     "spawn_agent": [],  # a model says what comes of it
     "run_script": [],  # see test_team_labels.py
+    "mcp": [{"action": "list"}],
+    "mcp_read": [{"server_name": "nothing", "action": "prompts"}],
     "subagents": [{"action": "list"}, {"action": "agents"}, {"action": "status", "id": "nothing"}],
     "spawn_teammate": [],  # a model says what comes of it
     "shutdown_request": [{"teammate": "nobody"}],

@@ -22,7 +22,8 @@ class Agent(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     """What an agent is made of.
 
     `models` is its fallback chain, the first one first, each `provider/name`; `cheap_model` is
-    tried before them for what is asked beside the conversation. `folder` is the path of its
+    tried before them for what is asked beside the conversation, `compact_model` before that for
+    summaries. `folder` is the path of its
     workspace, `zone` the time zone in which messages are dated, `profile` the name of the rules of
     the sandbox. `hooks` is None where no plugin has any; without `model_limits` the limits are the
     same with every model. `depth` is 1 for a sub-agent, 2 for one that a sub-agent has begun.
@@ -41,6 +42,8 @@ class Agent(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     limits: Limits = Limits()
     model_limits: ModelLimits | None = None
     cheap_model: str = ""
+    compact_model: str = ""
+    compact_temperature: float | None = None
     thinking: ThinkingLevel = "off"
     temperature: float | None = None
     zone: tzinfo | None = None

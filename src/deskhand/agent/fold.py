@@ -156,7 +156,9 @@ def _end(state: State, recorded: e.Recorded, event: e.TurnEnded) -> None:
 
 
 def _start(state: State, recorded: e.Recorded, event: e.ToolStarted) -> None:
-    state.calls[event.call_id].started = True
+    call = state.calls[event.call_id]
+    call.started = True
+    call.resumed = call.answer is not None
 
 
 def _finish(state: State, recorded: e.Recorded, event: e.ToolFinished) -> None:
@@ -203,6 +205,7 @@ def _ask_approval(state: State, recorded: e.Recorded, event: e.ApprovalAsked) ->
 def _ask_question(state: State, recorded: e.Recorded, event: e.QuestionAsked) -> None:
     call = state.calls[event.call_id]
     call.ask = make_pending_ask(event)
+    call.answer, call.resumes, call.resumed = None, event.resumes, False
     call.rests_since = recorded.at
 
 
@@ -210,10 +213,12 @@ def _answer(
     state: State, recorded: e.Recorded, event: e.ApprovalAnswered | e.QuestionAnswered
 ) -> None:
     turn = _require_turn(state)
-    for call in find_asked_calls(state, event.ask_id):
+    asked = find_asked_calls(state, event.ask_id)
+    for call in asked:
         call.apply_answer(event, recorded.at)
     turn.answers.append(event.inbox_id)
-    if isinstance(event, e.QuestionAnswered):
+    # The words of an answer that a tool takes may be the tool's own: they order nothing.
+    if isinstance(event, e.QuestionAnswered) and not any(call.resumes for call in asked):
         turn.said.append(event.message.own_text)
 
 

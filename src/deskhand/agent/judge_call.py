@@ -31,13 +31,18 @@ Verdict = ReadyCall | ToolResult | JointAsk | CallClosed
 async def judge_call(session: Session, call: OpenCall) -> Verdict:
     """What becomes of this call. Raises StoreError."""
     # What happened before comes first: the tool may be gone since then.
-    if call.answer is not None:  # a person answered the question that this call asked
+    if call.answer is not None and not call.resumes:  # a person answered what this call asked
         parts = tuple(part for part in call.answer.parts if isinstance(part, ResultPart))
         return ToolResult(call.call.id, parts)
     if call.ask is not None:
-        return make_failed_result(call, *approval.explain_unanswered(call.ask))
+        status, reason = approval.explain_unanswered(call.ask)
+        began = f"; {UNCERTAIN}" if call.started and call.resumes else ""
+        return make_failed_result(call, status, reason + began)
     tools = session.agent.tools
     tool = find_tool(call.call.name, tools, call.call.arguments)
+    may_resume = call.answer is not None and not call.resumed
+    if may_resume and tool is not None:
+        return ReadyCall(call, tool, "")  # it was judged when it began
     if call.started and (tool is None or tool.spec.replay == "never"):
         return make_failed_result(call, "interrupted", UNCERTAIN)  # nobody saw its end
     if tool is None:

@@ -164,13 +164,8 @@ def _record_outcome(session: Session, ready: ReadyCall, outcome: _Came, took_s: 
     match outcome:
         case Done():
             _record_result(session, ready, outcome, took_s)
-        case PersonQuestion(question=question, choices=choices, wait_s=wait_s):
-            now = session.runtime.clock.now()
-            ask_id = session.runtime.ids.new("ask")
-            text = clean_text(question)
-            behind = session.runtime.store.last_inbox_id()
-            asked = QuestionAsked(ask_id, ready.call.call.id, text, choices, now + wait_s, behind)
-            session.journal.record(asked, at=now)
+        case PersonQuestion():
+            _record_question(session, ready, outcome)
         case Delegated(id=name, changes=changes, wait_s=wait_s):
             now = session.runtime.clock.now()
             session.journal.add_tool_changes(changes)
@@ -182,6 +177,20 @@ def _record_outcome(session: Session, ready: ReadyCall, outcome: _Came, took_s: 
                 reason += "; it may or may not have happened"
             result = make_failed_result(ready.call, "interrupted", reason)
             session.journal.record(ToolFinished(result, took_s=took_s))
+
+
+def _record_question(session: Session, ready: ReadyCall, question: PersonQuestion) -> None:
+    now = session.runtime.clock.now()
+    asked = QuestionAsked(
+        session.runtime.ids.new("ask"),
+        ready.call.call.id,
+        clean_text(question.question),
+        question.choices,
+        now + question.wait_s,
+        session.runtime.store.last_inbox_id(),
+        question.resumes,
+    )
+    session.journal.record(asked, at=now)
 
 
 def _record_result(session: Session, ready: ReadyCall, done: Done, took_s: float) -> None:

@@ -10,6 +10,7 @@ from ..types.errors import ModelError, ToolError
 from ..types.events import AskedAside
 from ..types.messages import clean_text
 from ..types.secret_search import SecretStream
+from ..types.trace_ids import SpanParent, make_span_id, make_trace_id
 from ..types.turn import OpenCall
 from .session import Session
 
@@ -37,6 +38,7 @@ async def make_tool_context(session: Session, call: OpenCall) -> Context:
         running=session,
         call_id=call.call.id,
         membership=agent.membership,
+        answer=call.answer if call.resumes else None,
         n=state.n,
         secrets=runtime.secrets.stream(),
     )
@@ -48,6 +50,13 @@ class CallContext(Context, frozen=True, kw_only=True):
     running: Session
     n: int
     secrets: SecretStream | None
+
+    @property
+    def span(self) -> SpanParent:
+        state = self.running.state
+        trace_id = make_trace_id(self.session, self.running.turn.answers[0])
+        n = state.calls[self.call_id].n
+        return SpanParent(trace_id, make_span_id(self.session, n, self.call_id))
 
     def emit(self, text: str) -> None:
         if self.secrets is not None:

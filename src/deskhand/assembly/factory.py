@@ -100,6 +100,8 @@ def make_agent(
         zone=ZoneInfo(settings.config.timezone),
         hooks=parts.plugins.hooks(name),
         cheap_model=config.cheap_model,
+        compact_model=config.compact_model,
+        compact_temperature=config.compact_temperature,
         model_limits=ConfiguredLimits(settings, config),
     )
 

@@ -84,7 +84,7 @@ class PastSearch:
         """What agents can do with it."""
         past = self
 
-        @tool(timeout_s=30, hint="past talks")
+        @tool(timeout_s=30, hint="talks")
         async def search_past(query: str, context: Context) -> Done:
             """Search what was said in earlier conversations with the same people, here and
             elsewhere: each place that fits with what was said around it, and how that conversation

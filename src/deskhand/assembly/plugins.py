@@ -5,12 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import re
-import stat
-import sys
 from collections.abc import Collection, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -20,8 +17,9 @@ from ..tools.aliases import TOOL_ALIASES
 from ..tools.base import Tool
 from ..tools.documents.invisible_characters import escape_invisible
 from ..tools.hooks import HOOKS, Handler, HookName, PluginHooks
-from ..tools.plugin import Plugin
+from ..tools.plugin import Gathered, Plugin
 from ..types.errors import ConfigError
+from .plugin_files import INIT, describe_error, run_file
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +36,7 @@ class LoadedPlugins(msgspec.Struct, frozen=True):
     tools: tuple[Tool, ...] = ()
     prompt: str = ""
     hooks: dict[HookName, Handler] = {}
+    plugin: Any = None
 
 
 class FailedPlugin(msgspec.Struct, frozen=True):
@@ -76,6 +75,8 @@ def load_plugins(settings: Settings, taken: Collection[str], known: Plugins) -> 
     """Load the configured plugins. One that fails is left out and says why. No plugin may have a
     tool with a name in `taken`. Plugins that are `known` are not loaded again."""
     kept = {plugin.name: plugin for plugin in known.loaded}
+    for gone in kept.keys() - set(settings.config.plugins):
+        _leave(kept[gone].plugin)
     loaded: list[LoadedPlugins] = []
     failed: list[FailedPlugin] = []
     names = {
@@ -102,16 +103,14 @@ def load_plugin(name: str, home: Home, taken: Collection[str]) -> LoadedPlugins 
         made = (
             source.load()
             if isinstance(source, EntryPoint)
-            else getattr(_run(source), "plugin", None)
+            else getattr(run_file(source), "plugin", None)
         )
         return _validate_plugin(name, place, made, taken)
     except ConfigError as error:
         return FailedPlugin(name, place, str(error))
     except (Exception, SystemExit) as error:
         log.exception("The plugin %r could not be loaded.", name)
-        return FailedPlugin(
-            name, place, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        )
+        return FailedPlugin(name, place, describe_error(error, place))
 
 
 def find_plugin(name: str, home: Home) -> Path | EntryPoint:
@@ -121,65 +120,24 @@ def find_plugin(name: str, home: Home) -> Path | EntryPoint:
             f"{name!r} is not a valid plugin name: use letters, digits, - and _, and begin with a "
             "letter"
         )
-    file = home.plugins / f"{name}.py"
-    if os.path.lexists(file):
-        return file
+    for file in (home.plugins / f"{name}.py", home.plugins / name / INIT):
+        if os.path.lexists(file):
+            return file
     for entry in entry_points(group=ENTRY_POINTS, name=name):
         return entry
-    raise ConfigError(
-        f"there is no file {file.name}, and no installed package has a plugin {name!r}"
-    )
+    raise ConfigError(f"there is no file {name}.py, and no installed package has a plugin {name!r}")
 
 
 def list_plugins(home: Home) -> dict[str, str]:
     """name -> place of every plugin that is available. None of them is imported."""
     found = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
-    files = sorted(home.plugins.glob("*.py")) if home.plugins.is_dir() else []
-    return found | {file.stem: str(file) for file in files if NAME.fullmatch(file.stem)}
-
-
-def _run(file: Path) -> ModuleType:
-    """Run the file as a module. It is compiled from the bytes that were checked, never from a
-    cache."""
-    module = ModuleType(f"deskhand_plugin_{file.stem.replace('-', '_')}")
-    module.__file__ = str(file)
-    source = _read(file)
-    sys.modules[module.__name__] = module  # dataclasses and get_type_hints look their module up
-    try:
-        exec(compile(source, str(file), "exec"), module.__dict__)
-    except BaseException:
-        del sys.modules[module.__name__]
-        raise
-    return module
-
-
-def _read(file: Path) -> bytes:
-    """The source, unless somebody else could have written it. Raises ConfigError."""
-    _check_permissions(file.parent, os.stat(file.parent))  # noqa: PTH116 -- beside fstat, the same kind of answer
-    try:
-        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        reason = (
-            "it is a link; replace it with the file itself"
-            if file.is_symlink()
-            else str(error.strerror)
-        )
-        raise ConfigError(reason) from error
-    with os.fdopen(fd, "rb") as opened:
-        _check_permissions(file, os.fstat(fd))
-        return opened.read()
-
-
-def _check_permissions(path: Path, found: os.stat_result) -> None:
-    what = "the folder" if stat.S_ISDIR(found.st_mode) else "it"
-    if found.st_uid != os.getuid():
-        raise ConfigError(
-            f"{what} belongs to another user; if you trust it, run: sudo chown $(id -u) {path}"
-        )
-    if found.st_mode & 0o022:
-        raise ConfigError(
-            f"others can write {what if what == 'it' else 'its folder'}; run: chmod go-w {path}"
-        )
+    here = sorted(home.plugins.iterdir()) if home.plugins.is_dir() else []
+    for place in here:
+        name = place.stem if place.suffix == ".py" else place.name
+        is_plugin = place.suffix == ".py" or (place / INIT).is_file()
+        if is_plugin and NAME.fullmatch(name):
+            found[name] = str(place)
+    return found
 
 
 def _validate_plugin(name: str, place: str, made: Any, taken: Collection[str]) -> LoadedPlugins:
@@ -188,17 +146,34 @@ def _validate_plugin(name: str, place: str, made: Any, taken: Collection[str]) -
     plugin = made() if isinstance(made, type) else made
     if not isinstance(plugin, Plugin):
         raise ConfigError("it has no variable `plugin` that is a deskhand.tools.plugin.Plugin")
-    tools = tuple(plugin.get_tools())
-    prompt = plugin.get_system_prompt()
-    hooks = dict(plugin.get_hooks())
+    gathered = Gathered()
+    plugin.register_tools(gathered)
+    plugin.register_hooks(gathered)
+    plugin.attach_prompt(gathered)
+    tools = tuple(gathered.tools)
     names = [tool.spec.name for tool in tools]
     if clash := [each for each in names if each in taken or names.count(each) > 1]:
         raise ConfigError(f"there is already a tool {clash[0]!r}; give it another name")
-    if unknown := [each for each in hooks if each not in HOOKS]:
+    hooks: dict[HookName, Handler] = {
+        name: h for name, h in gathered.hooks.items() if name in HOOKS
+    }
+    if unknown := [each for each in gathered.hooks if each not in HOOKS]:
         raise ConfigError(f"there is no hook {unknown[0]!r}; there are: {', '.join(HOOKS)}")
-    if not isinstance(prompt, str) or not all(map(callable, hooks.values())):
+    said_right = all(isinstance(each, str) for each in gathered.prompts)
+    if not said_right or not all(map(callable, hooks.values())):
         raise ConfigError("get_system_prompt must return text, and get_hooks async functions")
-    return LoadedPlugins(name, place, tools, escape_invisible(prompt.strip())[:PROMPT_CHARS], hooks)
+    prompt = "\n\n".join(filter(None, (each.strip() for each in gathered.prompts)))
+    shown = escape_invisible(prompt)[:PROMPT_CHARS]
+    return LoadedPlugins(name, place, tools, shown, hooks, plugin)
+
+
+def _leave(plugin: Any) -> None:
+    """Tell a plugin that it is disabled. Whatever it raises is logged."""
+    try:
+        plugin.unregister_tools(Gathered())
+        plugin.detach_prompt(Gathered())
+    except Exception:
+        log.exception("A plugin that was disabled has failed.")
 
 
 def edit_plugin_names(settings: Settings, add: str = "", drop: str = "") -> Sequence[str]:

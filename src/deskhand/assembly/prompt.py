@@ -229,7 +229,7 @@ class Prompt:
             lines = _render_place(address, principal)
 
         if alone:
-            memory = "MEMORY.md is what you always know, YYYY-MM-DD.md holds the notes of a day"
+            memory = "MEMORY.md is what you always know, YYYY-MM-DD.md the notes of a day"
         else:
             here = "this group" if address.group else "this person"
             memory = (
@@ -238,7 +238,7 @@ class Prompt:
         lines.append(
             f"Your workspace is {sources.workspace}; relative paths begin there. In it: "
             f"memory/ ({memory}), knowledge/"
-            " (a file for each topic), skills/, tools/, received/ (files that people sent)."
+            " (a file for each topic), skills/, tools/, received/ (files people sent)."
         )
         if sources.machine:
             lines.append(sources.machine)

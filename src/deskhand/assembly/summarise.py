@@ -69,7 +69,10 @@ class Summarizer:
                     if state.turn
                     else None
                 )
-                aired = await self._thinking.ask(agent, _make_aside(dropped, focus), charge=charge)
+                asked_of = self._thinking.agent(agent)
+                aside = _make_aside(dropped, focus, asked_of.compact_temperature)
+                models = (asked_of.compact_model, asked_of.cheap_model, *asked_of.models)
+                aired = await self._thinking.ask(agent, aside, tuple(filter(None, models)), charge)
         except (DeskhandError, TimeoutError) as error:
             why = str(error).rstrip(".") or f"no answer within {WAIT_S:.0f} s"
             log.warning("%s is shortened without a summary: %s", state.session, why)
@@ -130,11 +133,10 @@ def _render_parts(known: list[str], summary: str, label: Label) -> tuple[Text, .
     return tuple(parts)
 
 
-def _make_aside(dropped: Sequence[Message], focus: str) -> Aside:
+def _make_aside(dropped: Sequence[Message], focus: str, temperature: float | None) -> Aside:
     wanted = "" if focus in ("", FOCUS_ALL) else f"\n\nAbove all keep what matters for: {focus}"
-    return Aside(
-        _SYSTEM + wanted, render_transcript(dropped, TRANSCRIPT_CHARS), None, SUMMARY_TOKENS
-    )
+    text = render_transcript(dropped, TRANSCRIPT_CHARS)
+    return Aside(_SYSTEM + wanted, text, None, SUMMARY_TOKENS, temperature)
 
 
 def render_transcript(messages: Sequence[Message], limit: int) -> str:

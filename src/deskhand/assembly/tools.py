@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from ..config.config import Settings, workspace_of
+from ..models.catalogue import parse_model_name, read_catalogue
 from ..policy.profiles import (
     CORE_TOOLS,
     DEFERRED_TOOLS,
@@ -17,6 +18,8 @@ from ..policy.profiles import (
     is_name_matched,
     is_offered,
 )
+from ..skills.manage import ManageSkill
+from ..skills.run import make_run_skill
 from ..skills.skill import BUNDLED, Skills, SkillSource
 from ..skills.tools import skill_tools
 from ..tools import (
@@ -35,6 +38,7 @@ from ..tools import (
 )
 from ..tools.base import Tool
 from ..tools.deferred import TOOL_SEARCH, defer_tools, estimate_schema_tokens, make_schemas
+from ..tools.image_gen import ImageProvider, make_image_tool
 from ..tools.paths import Allowed
 from ..tools.process import make_process_tools
 from ..tools.program.run_program import make_program_tools
@@ -42,6 +46,7 @@ from ..tools.search_web import make_web_search_tool
 from ..tools.send_file import SendFile
 from ..tools.tiers import make_further_tiers
 from ..tools.web import WebFetch
+from ..types.errors import ConfigError
 from ..types.identity import OWN_SURFACES
 from ..types.people import People
 from ..types.programs import REHEARSE_PROGRAM, RUN_PROGRAM, SURVEY_FILES
@@ -135,6 +140,11 @@ def with_tool_search(
     later = {
         name for name in tools if name in DEFERRED_TOOLS and not is_explicitly_offered(usual, name)
     }
+    later |= {
+        name
+        for name, tool in tools.items()
+        if tool.spec.group and not is_explicitly_offered(usual, name)
+    }
     further = [name for name in tools if name in theirs and name not in (*usual.tools, *usual.also)]
     if (
         sum(map(estimate_schema_tokens, make_schemas({name: tools[name] for name in further})))
@@ -196,11 +206,32 @@ def builtin_tools(
         make_web_search_tool(
             settings.config.web_search, lambda variable: settings.environment.get(variable, "")
         ),
+        *_image_tools(settings),
         *network.TOOLS,
         *make_program_tools(settings.config.timezone),
         *skill_tools(skills),
+        make_run_skill(skills),
+        ManageSkill(skills),
         ManageUsers(people),
     )
+
+
+def _image_tools(settings: Settings) -> tuple[Tool, ...]:
+    """`image_gen`, where the settings name a model for it. Raises ConfigError for one that nobody
+    has."""
+    config = settings.config.image_gen
+    if not config.model:
+        return ()
+    provider, name = parse_model_name(config.model)
+    own = settings.config.providers.get(provider)
+    listed = read_catalogue().providers.get(provider)
+    base = config.url or (own.base_url if own else "") or (listed.base_url if listed else "")
+    if not base:
+        raise ConfigError(f"image_gen.url is missing: {provider!r} has no address that is known")
+    variables = [config.key_env, own.key_env if own else "", *(listed.keys if listed else ())]
+    keys = (settings.environment.get(variable, "") for variable in variables if variable)
+    key = next(filter(None, keys), "")
+    return (make_image_tool(ImageProvider(provider, name, base, key, config.size)),)
 
 
 def _background_tools(settings: Settings, *, wide: bool) -> tuple[Tool, ...]:

@@ -3,14 +3,14 @@ came of it. A fold of the log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from hashlib import blake2b
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
 
 from ..types import events as e
 from ..types.messages import ToolCall, Usage
+from ..types.trace_ids import SpanParent, make_span_id, make_trace_id
 
 DETAIL_CHARS = 2_000
 PREVIEW_CHARS = 200
@@ -22,8 +22,9 @@ SpanKind = Literal["agent_run", "llm_call", "tool_call"]
 
 class TraceSpan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
     """A turn (`agent_run`), or one call in it. The ids are the same each time that a log is read:
-    `trace_id` is that of the turn, `parent_id` is '' for a turn, the turn for a call of a model,
-    the call of the model for what it called, and the call of the tool for what that asked a model.
+    `trace_id` is that of the turn of people. `parent_id` is '' for that turn, the call that gave
+    the task for the turn of a sub-agent, the turn for a call of a model, the call of the model for
+    what it called, and the call of the tool for what that asked a model.
 
     `seq` orders what has ended in all sessions and only grows (0: it has not ended); `n` is the
     event of this session that ended it, `parent` that of the model's reply which made a tool's call
@@ -61,6 +62,8 @@ class _Run(msgspec.Struct):
 
     n: int
     began: float
+    trace_id: str
+    parent_id: str = ""
     usage: Usage = Usage()
     said: str = ""
 
@@ -89,9 +92,13 @@ class _Open(msgspec.Struct):
 
 class Trace:
     """Feed it a session's events in order. `redact` is applied to whatever a person or a model
-    wrote."""
+    wrote. `parents` are the calls that gave the tasks of a sub-agent, by the ids of the messages
+    that it was given them in."""
 
-    def __init__(self, redact: Callable[[str], str]) -> None:
+    def __init__(
+        self, redact: Callable[[str], str], parents: Mapping[str, SpanParent] | None = None
+    ) -> None:
+        self.parents = parents or {}
         self._redact = redact
         self._at = 0.0
         self._last = 0.0
@@ -129,8 +136,10 @@ class Trace:
     def _track(self, recorded: e.Recorded) -> None:
         """Remember what begins with this event, and who waits for whom."""
         match recorded.event:
-            case e.MessageReceived() if self._run is None:
-                self._run = _Run(recorded.n, recorded.at)
+            case e.MessageReceived(inbox_id=inbox_id, external_id=given) if self._run is None:
+                own = SpanParent(make_trace_id(recorded.session, inbox_id), "")
+                parent = self.parents.get(given, own)
+                self._run = _Run(recorded.n, recorded.at, parent.trace_id, parent.span_id)
             case e.ModelReplied(message=message):
                 self._open = {
                     call.id: _Open(call, recorded.n, recorded.at) for call in message.calls
@@ -179,8 +188,9 @@ class Trace:
     ) -> TraceSpan:
         return TraceSpan(
             kind="agent_run",
-            trace_id=_trace_id(session, run.n),
-            span_id=_span_id(session, run.n),
+            trace_id=run.trace_id,
+            span_id=make_span_id(session, run.n),
+            parent_id=run.parent_id,
             seq=seq,
             n=n,
             session=session,
@@ -199,8 +209,8 @@ class Trace:
         """The trace and the span of the turn in which this happens; outside of one a trace of its
         own."""
         if self._run is None:
-            return _trace_id(recorded.session, recorded.n), ""
-        return _trace_id(recorded.session, self._run.n), _span_id(recorded.session, self._run.n)
+            return make_trace_id(recorded.session, -recorded.n), ""
+        return self._run.trace_id, make_span_id(recorded.session, self._run.n)
 
     # ------------------------------------------------------------------ calls of models
 
@@ -213,7 +223,7 @@ class Trace:
 
         trace_id, parent_id = self._turn_ids(recorded)
         if made.call_id in self._open:
-            parent_id = _span_id(recorded.session, self._open[made.call_id].n, made.call_id)
+            parent_id = make_span_id(recorded.session, self._open[made.call_id].n, made.call_id)
 
         began = min(max(self._last, self._retry_at), recorded.at)
         if made.took_s:
@@ -223,7 +233,7 @@ class Trace:
         return TraceSpan(
             kind="llm_call",
             trace_id=trace_id,
-            span_id=_span_id(recorded.session, recorded.n, "llm"),
+            span_id=make_span_id(recorded.session, recorded.n, "llm"),
             parent_id=parent_id,
             seq=recorded.seq,
             n=recorded.n,
@@ -259,8 +269,8 @@ class Trace:
         yield TraceSpan(
             kind="tool_call",
             trace_id=self._turn_ids(recorded)[0],
-            span_id=_span_id(recorded.session, known.n, call_id),
-            parent_id=_span_id(recorded.session, known.n, "llm"),
+            span_id=make_span_id(recorded.session, known.n, call_id),
+            parent_id=make_span_id(recorded.session, known.n, "llm"),
             seq=recorded.seq,
             n=recorded.n,
             session=recorded.session,
@@ -275,12 +285,12 @@ class Trace:
         )
 
     def _open_tool_span(self, session: str, each: _Open) -> TraceSpan:
-        turn = self._run.n if self._run is not None else each.n
+        trace_id = self._run.trace_id if self._run is not None else make_trace_id(session, -each.n)
         return TraceSpan(
             kind="tool_call",
-            trace_id=_trace_id(session, turn),
-            span_id=_span_id(session, each.n, each.call.id),
-            parent_id=_span_id(session, each.n, "llm"),
+            trace_id=trace_id,
+            span_id=make_span_id(session, each.n, each.call.id),
+            parent_id=make_span_id(session, each.n, "llm"),
             n=each.n,
             session=session,
             name=each.call.name,
@@ -316,13 +326,3 @@ def _parse_llm_call(event: e.ModelReplied | e.ModelFailed | e.AskedAside) -> _Ll
 
 def _first_line(text: str) -> str:
     return next((line for line in text.splitlines() if line.strip()), "")
-
-
-def _trace_id(session: str, n: int) -> str:
-    """32 hexadecimal digits, as OpenTelemetry has them, from the event that opened the turn."""
-    return blake2b(f"{session}\0{n}".encode(), digest_size=16).hexdigest()
-
-
-def _span_id(session: str, n: int, call: str = "") -> str:
-    """16 hexadecimal digits, from the event that began it, and which of its calls it is."""
-    return blake2b(f"{session}\0{n}\0{call}".encode(), digest_size=8).hexdigest()

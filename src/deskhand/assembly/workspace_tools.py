@@ -1,15 +1,23 @@
-"""Tools from Python files in the workspaces of agents. They follow the files."""
+"""Tools from Python files in the workspaces of agents. They follow the files: one that says itself
+what its tools are is run in the sandbox to find out, once for each of its versions."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from ..config.config import Settings, workspace_of
+from ..customtools.definitions import FileTool, FoundTools, ToolFile
+from ..customtools.describe import describe_file
+from ..customtools.files import ToolFiles, join_found, read_beside
+from ..customtools.processes import ToolProcesses
+from ..customtools.tools import make_file_tools
 from ..policy.profiles import is_offered
-from ..skills.python_functions import PythonSkill, PythonSkills, PythonSkillScan, python_tools
+from ..sandbox.base import Sandbox
 from ..store.base import Store
 from ..tools.base import Tool
 from ..tools.notes import PendingLabel
@@ -18,6 +26,9 @@ from ..workspace.quarantine import HeldBack, Quarantine, is_held_back
 
 log = logging.getLogger(__name__)
 
+DESCRIBED_AT_ONCE = 4
+_FileKey = tuple[str, str, bytes]
+"""Workspace, path in it, and digest."""
 PendingLabels = Callable[[Path], Sequence[PendingLabel]]
 
 
@@ -27,20 +38,30 @@ class OwnTools:
     writing in a workspace."""
 
     def __init__(
-        self, store: Store, clock: Clock, words: PendingLabels = lambda folder: ()
+        self,
+        store: Store,
+        clock: Clock,
+        open_sandbox: Callable[[], Awaitable[Sandbox]],
+        words: PendingLabels = lambda folder: (),
     ) -> None:
+        self.processes = ToolProcesses()
         self._quarantine = Quarantine(store)
         self._clock = clock
+        self._open_sandbox = open_sandbox
         self._pending_labels = words
         self._used: dict[str, tuple[Any, ...]] = {}
-        self._skills: dict[str, PythonSkills] = {}
+        self._files: dict[str, ToolFiles] = {}
+        self._described: dict[_FileKey, FoundTools] = {}
         self._reported: dict[str, tuple[str, ...]] = {}
+        self._poke = anyio.Event()
 
     def tools(self, settings: Settings, agent: str, taken: Collection[str]) -> dict[str, Tool]:
-        """The tools of an agent by name, as the files are now. None has a name that is `taken`."""
+        """The tools of an agent by name, as the files are now. None has a name that is `taken`. A
+        file that was not described yet gives none."""
         self._quarantine.refresh()
         self._used[agent] = self._stamp(settings, agent)
-        tools, problems = python_tools(self._allowed_skills(settings, agent), taken)
+        found = self._with_described(settings, agent, self._find_allowed(settings, agent))
+        tools, problems = make_file_tools(found, taken, self.processes)
         for problem in problems if problems != self._reported.get(agent, ()) else ():
             log.warning("agent %s: %s", agent, problem)
         self._reported[agent] = problems
@@ -48,42 +69,115 @@ class OwnTools:
         return {tool.spec.name: tool for tool in tools if is_offered(offered, tool.spec.name)}
 
     def has_changed(self, settings: Settings) -> bool:
-        """Whether the files would give an agent other tools now than it was given."""
+        """Whether the files would give an agent other tools now than it was given. Those that were
+        not described yet are, by `run`."""
         given = [agent for agent in settings.agents if agent in self._used]
-        if any(self._stamp(settings, agent)[1:] for agent in given):
+        stamps = {agent: self._stamp(settings, agent) for agent in given}
+        if any(stamp[1:] for stamp in stamps.values()):
             self._quarantine.refresh()
-        return any(self._stamp(settings, agent) != self._used[agent] for agent in given)
+        changed = [agent for agent in given if stamps[agent] != self._used[agent]]
+        if any(self._list_undescribed(settings, agent) for agent in changed):
+            self._poke.set()
+            return False
+        return bool(changed)
+
+    async def run(self, settings: Callable[[], Settings]) -> None:
+        """Describe files when they have changed, and keep the processes in which they are loaded,
+        until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.processes.run)
+            while True:
+                self._poke = anyio.Event()
+                await self.describe(settings())
+                await self._poke.wait()
+
+    async def describe(self, settings: Settings) -> bool:
+        """Run what was not described yet, a few at once. Returns whether there was anything."""
+        wanted = {
+            (str(workspace_of(settings, agent)), file.path, file.digest): file
+            for agent in settings.agents
+            for file in self._list_undescribed(settings, agent)
+        }
+        limiter = anyio.CapacityLimiter(DESCRIBED_AT_ONCE)
+
+        async def describe_one(key: _FileKey, file: ToolFile) -> None:
+            async with limiter:
+                beside = self._read_beside(Path(key[0]), file)
+                self._described[key] = await describe_file(file, beside, self._open_sandbox)
+
+        async with anyio.create_task_group() as tasks:
+            for key, file in wanted.items():
+                tasks.start_soon(describe_one, key, file)
+        return bool(wanted)
+
+    def _read_beside(self, workspace: Path, file: ToolFile) -> dict[str, bytes]:
+        """The Python files beside this one that are not held back."""
+        held = self._quarantine.find_held(words=self._pending_labels(workspace))
+        return {
+            name: source
+            for name, source in read_beside(workspace, file).items()
+            if not is_held_back(held, str((workspace / file.path).with_name(name)))
+        }
+
+    def _list_undescribed(self, settings: Settings, agent: str) -> list[ToolFile]:
+        folder = str(workspace_of(settings, agent))
+        found = self._find_allowed(settings, agent).undescribed
+        return [file for file in found if (folder, file.path, file.digest) not in self._described]
+
+    def _with_described(self, settings: Settings, agent: str, found: FoundTools) -> FoundTools:
+        folder = str(workspace_of(settings, agent))
+        described = [
+            self._described.get((folder, file.path, file.digest), FoundTools())
+            for file in found.undescribed
+        ]
+        return join_found([found, *described])
 
     def _stamp(self, settings: Settings, agent: str) -> tuple[Any, ...]:
         """A value that changes with every change of the files."""
-        files = self._skills_of(settings, agent).stamp(self._clock.now())
+        files = self._files_of(settings, agent).stamp(self._clock.now())
         if not files:
             return (0,)
         return (
             self._quarantine.version,
+            len(self._described),
             *self._pending_labels(workspace_of(settings, agent)),
             *files,
         )
 
-    def _allowed_skills(self, settings: Settings, agent: str) -> PythonSkillScan:
-        found = self._skills_of(settings, agent).find(self._clock.now())
+    def _find_allowed(self, settings: Settings, agent: str) -> FoundTools:
+        found = self._files_of(settings, agent).find(self._clock.now())
         workspace = workspace_of(settings, agent)
         held = self._quarantine.find_held(words=self._pending_labels(workspace))
-        return PythonSkillScan(
-            tuple(each for each in found.skills if not _is_held(each, workspace, held)),
+        return FoundTools(
+            tuple(each for each in found.tools if not _is_held(each.file, each, workspace, held)),
             found.problems,
+            tuple(
+                each for each in found.undescribed if not _is_held(each.path, each, workspace, held)
+            ),
         )
 
-    def _skills_of(self, settings: Settings, agent: str) -> PythonSkills:
+    def _files_of(self, settings: Settings, agent: str) -> ToolFiles:
         folder = workspace_of(settings, agent)
-        return self._skills.setdefault(str(folder), PythonSkills(folder))
+        return self._files.setdefault(str(folder), ToolFiles(folder))
 
 
-def _is_held(skill: PythonSkill, workspace: Path, held: HeldBack) -> bool:
-    path = str(workspace / skill.file)
-    inode = skill.place.inode
+async def find_all_tools(
+    workspace: Path, open_sandbox: Callable[[], Awaitable[Sandbox]]
+) -> FoundTools:
+    """What the files of a workspace give as they are now, held back or not."""
+    found = ToolFiles(workspace).find(0.0)
+    described = [
+        await describe_file(file, read_beside(workspace, file), open_sandbox)
+        for file in found.undescribed
+    ]
+    return join_found([found, *described])
+
+
+def _is_held(file: str, read: FileTool | ToolFile, workspace: Path, held: HeldBack) -> bool:
+    path = str(workspace / file)
+    inode = read.place.inode
     return (
         is_held_back(held, path, inode)
-        or not held.allows(path, skill.digest)
-        or not skill.place.is_at(path)
+        or not held.allows(path, read.digest)
+        or not read.place.is_at(path)
     )

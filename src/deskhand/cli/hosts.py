@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from ..config.clock import SystemClock
+from ..config.config import Settings
 from ..net.egress import parse_egress_host
 from ..secrets.queries import drop_grants, list_grants, list_uses
 from ..store.sql_store import SqlStore
@@ -70,16 +71,21 @@ def allow(host: str, after_reading: bool, agent: str, config: str | None) -> Non
     except DeskhandError as error:
         fail(str(error), USAGE)
 
+    allow_host(settings, entry, name, READ_OUTSIDE if after_reading else 0)
+
+
+def allow_host(settings: Settings, entry: str, agent: str, knowing: int = 0) -> None:
+    """Let commands of this agent ('' for every one) reach a host; `knowing` as in `HostGrant`."""
+
     async def use(store: SqlStore) -> None:
         now = SystemClock().now()
-        note = audit_note(now, ME.id, what="host allowed", subject=f"{entry} {name}".strip())
-        knowing = READ_OUTSIDE if after_reading else 0
-        grant = grant_host(entry, agent=name, session="", knowing=knowing, at=now, by=ME.id)
+        note = audit_note(now, ME.id, what="host allowed", subject=f"{entry} {agent}".strip())
+        grant = grant_host(entry, agent=agent, session="", knowing=knowing, at=now, by=ME.id)
         await store.change([grant, note])
-        click.echo(f"Commands of {name or 'every agent'} may reach {entry} now")
-        click.echo(f'To revoke access: deskhand hosts revoke "{entry}"')
 
     with_store(settings, use)
+    click.echo(f"Commands of {agent or 'every agent'} may reach {entry} now")
+    click.echo(f'To revoke access: deskhand hosts revoke "{entry}"')
 
 
 @hosts.command("list")

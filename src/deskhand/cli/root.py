@@ -44,9 +44,18 @@ COMMANDS = {
     ),
     "model": ("deskhand.cli.model:model", "List, choose, download and test models."),
     "agents": ("deskhand.cli.agents:agents", "List, create and remove agents."),
-    "tools": ("deskhand.cli.lists:tools", "List the tools of agents."),
-    "skills": ("deskhand.cli.skills:skills", "List the skills, and undo changes to bundled ones."),
-    "plugins": ("deskhand.cli.plugins:plugins", "List, enable and disable plugins."),
+    "tools": ("deskhand.cli.tools:tools", "List tools, and add your own."),
+    "skills": (
+        "deskhand.cli.skills:skills",
+        "List and install skills, and undo changes to bundled ones.",
+    ),
+    "plugins": ("deskhand.cli.plugins:plugins", "List, make, check and enable plugins."),
+    "mcp": ("deskhand.cli.mcp:mcp", "Add, list and review MCP servers, which bring tools."),
+    "acp": ("deskhand.cli.acp:acp", "Be an agent for an editor or another program."),
+    "remote": (
+        "deskhand.cli.remote:remote",
+        "List, add and ask agents of other programs.",
+    ),
     "deep": ("deskhand.cli.deep:deep", "Show and follow long-running work."),
     "budget": ("deskhand.cli.budget:budget", "Show and set token and cost limits."),
     "memories": ("deskhand.cli.memories:memories", "List, search, explain and restore memories."),
@@ -101,7 +110,7 @@ COMMANDS = {
         "deskhand.cli.completion:completion",
         "Print a script that completes commands by the Tab key.",
     ),
-    "version": ("deskhand.cli.lists:version", "Show the version."),
+    "version": ("deskhand.cli.version:version", "Show the version."),
 }
 """name -> (module:function, one line of help)"""
 
@@ -119,7 +128,7 @@ ALIASES = {
 """What other systems call a command of ours -> ours. They work, and are not listed."""
 
 SECTIONS = (
-    ("Talk", ("open", "ask", "approvals", "sessions", "undo", "written", "demo")),
+    ("Talk", ("open", "ask", "acp", "approvals", "sessions", "undo", "written", "demo")),
     ("Jobs and memory", ("memories", "jobs", "deep")),
     (
         "Set up",
@@ -133,6 +142,8 @@ SECTIONS = (
             "tools",
             "skills",
             "plugins",
+            "mcp",
+            "remote",
             "values",
         ),
     ),

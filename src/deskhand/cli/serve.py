@@ -16,11 +16,13 @@ from ..config.clock import SystemClock
 from ..config.config import Settings, worker_environment
 from ..supervision.lock import Holder, acquire_lock, read_holder
 from ..supervision.rollback import can_roll_back, roll_back_failed_start
+from ..supervision.site_packages import describe_unexpected_pth, find_unexpected_pth
 from ..supervision.start_log import read_last_start
 from ..supervision.supervise import Supervisor
 from ..types.errors import ConfigError
 from ..web.settings import check_exposure
 from .open import show_page_when_ready
+from .plain import escape_control
 from .run import USAGE, config_option, fail, is_verbose, load_service_settings, open_log
 
 
@@ -59,6 +61,8 @@ def serve(worker: int | None, open_: bool, config: str | None) -> None:
     except ConfigError as error:
         fail(str(error), USAGE)
     acquire_service_lock(settings)
+    for each in find_unexpected_pth():
+        click.echo(f"deskhand: warning: {escape_control(describe_unexpected_pth(each))}", err=True)
     click.echo(f"Deskhand is running. Press Ctrl+C to stop it. Log: {settings.home.log}")
     sys.exit(anyio.run(_run_supervisor, make_supervisor(settings, config), settings, open_))
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from zoneinfo import ZoneInfo
-
 import click
 
 from ..assembly.tools import skill_sources, skills_of
-from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..skills.skill import BUNDLED, Skill, Skills, SkillSource
 from .plain import escape_control, shorten_line
@@ -23,10 +19,9 @@ from .run import (
     load_settings,
     resolve_agent,
 )
+from .skill_folders import move_away
+from .skill_install import install
 from .table import print_table
-
-CHANGED_FOLDER = ".changed"
-"""Where changed skills are put, beside them: no skill is looked for there."""
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -40,6 +35,7 @@ def skills(ctx: click.Context, agent: str, limit: int | None, config: str | None
     \b
     Examples:
       deskhand skills
+      deskhand skills install ~/Downloads/letters.zip
       deskhand skills proposals
       deskhand skills reset deskhand-help
     """
@@ -87,13 +83,13 @@ def reset(name: str, every: bool, agent: str, config: str | None) -> None:
         for source, skill in changed:
             click.echo(
                 f"Reset {each}. Your version is now in "
-                f"{escape_control(str(_move_away(settings, source, skill)))}"
+                f"{escape_control(str(move_away(settings, source, skill)))}"
             )
         if not changed:
             click.echo(f"{each} is unchanged")
 
 
-for each in (proposals, show, try_, accept, reject, revert):
+for each in (install, proposals, show, try_, accept, reject, revert):
     skills.add_command(each)
 
 
@@ -104,24 +100,3 @@ def _find_replacements(
     sources = [source for source in skill_sources(settings, agent) if source.name != "bundled"]
     found = ((source, Skills((source,)).find().get(name)) for source in sources)
     return [(source, skill) for source, skill in found if skill is not None]
-
-
-def _move_away(settings: Settings, source: SkillSource, skill: Skill) -> str:
-    """Move it to where no skill is looked for. Returns the new place."""
-    if skill.root != source.root:
-        fail(f"{skill.name} is a link to {skill.folder}: remove the link from {source.root}", USAGE)
-    when = datetime.fromtimestamp(SystemClock().now(), ZoneInfo(settings.config.timezone)).strftime(
-        "%Y%m%d-%H%M%S"
-    )
-    folder = source.root / source.inner / CHANGED_FOLDER
-    try:
-        folder.mkdir(exist_ok=True, mode=0o700)
-        names = (
-            f"{skill.name}-{when}",
-            *(f"{skill.name}-{when}-{number}" for number in range(2, 1000)),
-        )
-        place = next(folder / each for each in names if not (folder / each).exists())
-        skill.folder.rename(place)
-    except OSError as error:
-        fail(f"cannot move {skill.folder}: {error.strerror}")
-    return str(place)

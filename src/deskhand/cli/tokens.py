@@ -99,17 +99,23 @@ def create(name: str, user: str, scopes: str, days: float, config: str | None) -
     Example:
       deskhand tokens create phone --scopes read,chat --days 30
     """
+    wanted = parse_scopes(scopes)
+    lasts_s = days * DAY_S if days else None
+    row, secret = with_people(
+        load_settings(config), lambda people: people.make_token(user, name, wanted, lasts_s)
+    )
+    _print_token(row, secret, days)
+
+
+def parse_scopes(text: str) -> tuple[Scope, ...]:
+    """Scopes with commas between them. Ends the command for one that there is not."""
     wanted: list[Scope] = []
-    for scope in scopes.split(","):
+    for scope in text.split(","):
         known = next((each for each in SCOPES if each == scope.strip()), None)
         if known is None:
             fail(f"there is no scope {scope.strip()!r}; choose from: {', '.join(SCOPES)}", USAGE)
         wanted.append(known)
-    lasts_s = days * DAY_S if days else None
-    row, secret = with_people(
-        load_settings(config), lambda people: people.make_token(user, name, tuple(wanted), lasts_s)
-    )
-    _print_token(row, secret, days)
+    return tuple(wanted)
 
 
 def _print_token(row: TokenRow, secret: str, days: float | None) -> None:

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import anyio
 import click
 
-from ..assembly.trace import Trace, TraceSpan
-from ..config.config import Settings
+from ..assembly.trace import TraceSpan
+from ..assembly.trace_tree import TraceTree
 from ..secrets.redaction import Redactor
 from ..store.sql_store import SqlStore
 from .encoded import to_json
@@ -42,7 +42,8 @@ STYLES |= {"waits": "cyan", "superseded": "yellow", "expired": "yellow", "unaske
 def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: str | None) -> None:
     """Show each call of a model or a tool in a conversation, in the order in which they ended.
 
-    With --limit the latest calls are shown.
+    Calls of its sub-agents and teammates are among them, with "> " for each level. With --limit the
+    latest calls are shown.
 
     It is read from the log, so it needs no preparation. Values of secrets in the environment are
     replaced by their names. With --json each line is an event for other programs:
@@ -57,43 +58,39 @@ def trace(session: str, as_json: bool, follow: bool, limit: int | None, config: 
       deskhand trace main/telegram:42 -f
     """
     settings = load_settings(config)
-    events = load_events(settings, session)
-    folded = Trace(Redactor(settings))
-    spans = list[TraceSpan]()
-    for recorded in events:
-        spans += folded.add(recorded)
+    load_events(settings, session)  # ends the command where there is no such conversation
+    key = resolve_session_key(settings, session)
     shown = _Lines(ZoneInfo(settings.config.timezone), as_json=as_json)
-    shown.print_head(bool(spans) or follow)
-    running = [] if follow else folded.open_spans(resolve_session_key(settings, session))
-    latest = [*spans, *running]
-    if limit is not None:
-        latest = latest[-limit:]
-    for span in latest:
-        shown.print(span)
-    if follow:
-        _follow(settings, resolve_session_key(settings, session), events[-1].n, folded, shown)
-    elif not as_json:
-        if spans or running:
+
+    async def use(store: SqlStore) -> None:
+        tree = TraceTree(store, key, Redactor(settings))
+        spans = await tree.read()
+        running = [] if follow else tree.open_spans()
+        latest = [*spans, *running]
+        if limit is not None:
+            latest = latest[-limit:]
+        shown.print_head(bool(latest) or follow)
+        for span in latest:
+            shown.print(span, tree.depth_of(span.session))
+        if follow:
+            await _follow(store, tree, shown)
+        elif not as_json and latest:
             click.echo(_render_totals(spans), err=True)
-        else:
+        elif not as_json:
             click.echo(f"No calls yet in {escape_control(session)}.")
 
-
-def _follow(settings: Settings, session: str, after: int, folded: Trace, shown: _Lines) -> None:
-    async def use(store: SqlStore) -> None:
-        nonlocal after
-        seen = -1
-        while True:
-            version = store.version()
-            if version != seen:
-                seen = version
-                for recorded in await store.events(session, after):
-                    after = recorded.n
-                    for span in folded.add(recorded):
-                        shown.print(span)
-            await anyio.sleep(POLL_S)
-
     with_store(settings, use)
+
+
+async def _follow(store: SqlStore, tree: TraceTree, shown: _Lines) -> None:
+    seen = -1
+    while True:
+        version = store.version()
+        if version != seen:
+            seen = version
+            for span in await tree.read():
+                shown.print(span, tree.depth_of(span.session))
+        await anyio.sleep(POLL_S)
 
 
 class _Lines:
@@ -112,21 +109,22 @@ class _Lines:
             )
             click.echo(click.style(head, dim=True))
 
-    def print(self, span: TraceSpan) -> None:
+    def print(self, span: TraceSpan, depth: int) -> None:
         if self._json:
             click.echo(to_json(span))
             return
         if span.kind == "agent_run":
             return
+        name = "> " * depth + span.name
         time = datetime.fromtimestamp(span.at, self._zone).strftime("%H:%M:%S")
         tokens = f"{span.input_tokens}/{span.output_tokens}" if span.kind == "llm_call" else ""
         number = str(span.seq) if span.seq else ""
         took = f"{span.took_s:.2f} s" if span.seq else ""
         if not self._tty:
-            cells = (number, time, span.name, took, tokens, span.status, span.detail)
+            cells = (number, time, name, took, tokens, span.status, span.detail)
             click.echo("\t".join(" ".join(escape_control(cell).split()) for cell in cells))
             return
-        name = shorten_line(span.name if span.kind == "llm_call" else f"  {span.name}", 28)
+        name = shorten_line(name if span.kind == "llm_call" else f"  {name}", 28)
         status = click.style(f"{span.status:<11}", fg=STYLES.get(span.status))
         line = f"{number:>6}  {time}  {name:<28}  {took:>8}  {tokens:>15}  {status}  "
         room = shutil.get_terminal_size().columns - 6 - 8 - 28 - 8 - 15 - 11 - 12

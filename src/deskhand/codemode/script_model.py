@@ -27,6 +27,7 @@ from .script_process import CallResult, RunningScript, ScriptMessage, WantedCall
 LOOK_S = 10.0
 """So often it is looked whether a script is still wanted."""
 SAME_CALLS = 4
+TURNS = 8
 MAX_DONE = 20
 """So many of the calls that were made are named when a script was interrupted."""
 
@@ -187,12 +188,19 @@ def _find_excess(wanted: tuple[WantedCall, ...], made: list[MadeCall]) -> str:
     '' where it may."""
     if len(made) + len(wanted) > MAX_CALLS:
         return f"it may make at most {MAX_CALLS} calls"
-    last = made[-SAME_CALLS:]
-    same = {(each.name, msgspec.json.encode(each.arguments), each.result.text) for each in last}
+    marks = [_make_mark(each) for each in made[-TURNS + 1 :]]
     first = (wanted[0].name, msgspec.json.encode(wanted[0].arguments))
-    if len(last) == SAME_CALLS and len(same) == 1 and next(iter(same))[:2] == first:
+    last = marks[-SAME_CALLS:]
+    if len(last) == SAME_CALLS and set(last) == {last[0]} and last[0][:2] == first:
         return f"it has made the call of {wanted[0].name} with the same result {SAME_CALLS} times"
+    in_turns = len(marks) == TURNS - 1 and marks == [marks[i % 2] for i in range(TURNS - 1)]
+    if in_turns and marks[1][:2] == first:
+        return f"{marks[0][0]} and {marks[1][0]} have taken turns with the same results"
     return ""
+
+
+def _make_mark(call: MadeCall) -> tuple[str, bytes, str]:
+    return call.name, msgspec.json.encode(call.arguments), call.result.text
 
 
 def _find_difference(wanted: tuple[WantedCall, ...], made: list[MadeCall]) -> str:

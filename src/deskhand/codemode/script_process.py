@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
-from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from msgspec.structs import replace
 
+from ..gateway.unix_stream import UnixStream, serve_unix
 from ..sandbox.base import Exit, Mount, Sandbox, SandboxCommand
 from ..tools.convert import make_python_command
-from ..types.errors import SandboxError
+from ..types.errors import SandboxError, first_of_group
 
 MODULE = "deskhand.codemode.inside.main"
 THINK_S = 60.0
@@ -68,7 +69,7 @@ class RunningScript:
         self._scope = anyio.CancelScope()
         self._changed = anyio.Event()
         self._answered = anyio.Event()
-        self._stream: ByteStream | None = None
+        self._stream: UnixStream | None = None
         self.asked: ScriptMessage | None = None
         self.answered = 0
 
@@ -79,7 +80,7 @@ class RunningScript:
             with self._scope:
                 ended = await self._run(open_sandbox)
         except* (SandboxError, OSError) as errors:
-            ended = ScriptMessage(failed=f"it cannot run in the sandbox: {_first(errors)}")
+            ended = ScriptMessage(failed=f"it cannot run in the sandbox: {first_of_group(errors)}")
         finally:
             if self.asked is None or self.asked.calls:
                 self._say(ended)
@@ -93,14 +94,14 @@ class RunningScript:
 
         with tempfile.TemporaryDirectory(prefix="deskhand-script-") as folder:
             path = str(Path(folder) / "calls")
-            listener = await anyio.create_unix_listener(path)
-            async with listener, anyio.create_task_group() as tasks:
-                tasks.start_soon(listener.serve, self._talk)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(serve_unix, path, self._talk)
+                await anyio.lowlevel.checkpoint()  # it listens from here on
                 ended = await sandbox.run(_make_command(folder, path), on_output)
                 tasks.cancel_scope.cancel()
         return ScriptMessage(failed=_describe_end(ended, bytes(complained)))
 
-    async def _talk(self, stream: ByteStream) -> None:
+    async def _talk(self, stream: UnixStream) -> None:
         """Hear what it says until it ends. It speaks once, and is heard again when it has its
         results: a second connection is closed."""
         if self._stream is not None:
@@ -179,14 +180,6 @@ def _make_command(folder: str, path: str) -> SandboxCommand:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}\n[cut: it was longer]"
-
-
-def _first(errors: BaseExceptionGroup[Exception]) -> BaseException:
-    """The first of these, whatever it stands in."""
-    found: BaseException = errors
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found
 
 
 def _describe_end(ended: Exit, complained: bytes) -> str:

@@ -30,6 +30,7 @@ from ..policy.rules import Rule
 from ..skills.settings import SkillsReview
 from ..tools.aliases import TOOL_ALIASES
 from ..tools.file_snapshots import UndoConfig
+from ..tools.image_gen import ImageGenConfig
 from ..tools.process import ProcessesConfig
 from ..tools.search_web import WebSearchConfig
 from ..tools.shell import MAX_TIMEOUT_S
@@ -39,7 +40,7 @@ from ..types.folders import make_private_folder
 from ..types.identity import OWN_SURFACES
 from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
-from ..web.settings import WebConfig, check_sign_in
+from ..web.settings import AgentServerConfig, WebConfig, check_sign_in
 from . import keys
 from .foreign_keys import (
     OPENAGENT_DEFAULTS,
@@ -50,7 +51,9 @@ from .foreign_keys import (
 )
 from .home import FILE_NAME
 from .home import Home as Home
+from .mcp_servers import McpServerConfig, check_mcp_servers
 from .parse import parse_value, read_data, read_env_file
+from .remote_agents import RemoteAgentConfig, check_remote_agents
 from .routing import Binding, check_bindings
 from .sections import (
     BackupConfig,
@@ -93,7 +96,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     programs that run without a question. `shell_timeout_s` is how long a command may take that says
     nothing else. `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its
     answers are spoken, or never are. `cheap_model` answers what tools ask aside, a page or a
-    document; '' is the agent's own. `on_server`: its conversations are driven by the server, and
+    document; '' is the agent's own. `compact_model` writes the summaries of what no longer fits;
+    '' is `cheap_model`. `on_server`: its conversations are driven by the server, and
     never by a worker beside it."""
 
     models: tuple[str, ...] = ()
@@ -118,6 +122,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     preset: str = ""
     voice: bool | None = None
     cheap_model: str = ""
+    compact_model: str = ""
+    compact_temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     on_server: bool | None = None
 
 
@@ -153,7 +159,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     many turns within an hour may programs begin (bots, events that set jobs off, commands in the
     background) before a person says something; 0 for any number. `budgets` are by whom they hold
     for: all, person, agent, job or session, or one of them as `person:anna`. `plugins` and
-    `channels` are the only ones that are imported."""
+    `channels` are the only ones that are imported. `mcp` are servers that bring tools, by name,
+    `remote_agents` agents of other programs. `agent_server` is how such agents find ours."""
 
     defaults: AgentConfig = AgentConfig()
     agents: dict[str, AgentConfig] = {}
@@ -177,11 +184,13 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     start_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] = 60.0
     compat: Literal["", "openagent", "operator-use"] = ""
     web: WebConfig = WebConfig()
+    agent_server: AgentServerConfig = AgentServerConfig()
     processes: ProcessesConfig = ProcessesConfig()
     deep_work: DeepWorkConfig = DeepWorkConfig()
     subagents: SubagentsConfig = SubagentsConfig()
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
+    image_gen: ImageGenConfig = ImageGenConfig()
     egress: EgressConfig = EgressConfig()
     budgets: dict[str, Budget] = {}
     memory: MemoryConfig = MemoryConfig()
@@ -191,6 +200,8 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     backup: BackupConfig = BackupConfig()
     traces: TracesConfig = TracesConfig()
     channels: dict[str, ChannelConfig] = {}
+    mcp: dict[str, McpServerConfig] = {}
+    remote_agents: dict[str, RemoteAgentConfig] = {}
 
 
 class Settings(msgspec.Struct, frozen=True, dict=True):
@@ -399,6 +410,8 @@ def parse_config(data: Mapping[str, Any], path: Path) -> Config:
         check_bindings(config.bindings, config.agents or ("default",))
         check_sign_in(config.web.sign_in)
         check_traces(config.traces)
+        check_mcp_servers(config.mcp)
+        check_remote_agents(config.remote_agents)
     except ConfigError as error:
         raise ConfigError(f"{str(path)!r}: {error}") from error
     except msgspec.ValidationError as error:

@@ -15,10 +15,10 @@ from ..tools.paths import Workspace
 from ..types.errors import ConfigError, JobInvalid
 from ..types.messages import clean_text
 from ..types.schedules import load_zone
-from .config import Settings, workspace_of
+from .config import Config, Settings, workspace_of
 from .parse import read_env_file, read_text
 from .private_files import write_private_file
-from .yaml_edit import set_key
+from .yaml_edit import set_key, unset_key
 
 NAME_CHARS = 80
 MOST_FILES = 100_000
@@ -59,6 +59,12 @@ def store_setting(settings: Settings, path: Sequence[str], value: Any) -> None:
     """Set one key of the configuration, and leave the rest of the file alone. Raises OSError,
     ConfigError."""
     write_private_file(settings.file, set_key(_read_or_empty(settings.file), path, value))
+
+
+def remove_setting(settings: Settings, path: Sequence[str]) -> None:
+    """Take one key out of the configuration. Raises OSError, ConfigError."""
+    text = unset_key(_read_or_empty(settings.file), path, Config)
+    write_private_file(settings.file, text)
 
 
 def list_env_secrets(settings: Settings) -> list[str]:

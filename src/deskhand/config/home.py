@@ -136,5 +136,9 @@ class Home(msgspec.Struct, frozen=True):
     def agent(self, name: str) -> Path:
         return self.root / "agents" / name
 
+    def mcp_server(self, name: str) -> Path:
+        """The folder of an MCP server that runs here: the one place where it may write."""
+        return self.root / "mcp" / name
+
     def workspace(self, agent: str) -> Path:
         return self.agent(agent) / "workspace"

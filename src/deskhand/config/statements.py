@@ -18,6 +18,7 @@ PACKAGES = [
     "importers",
     "jobs",
     "learning",
+    "mcp",
     "memory",
     "secrets",
     "subagents",

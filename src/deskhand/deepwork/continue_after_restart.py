@@ -9,7 +9,7 @@ import anyio
 from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
 from ..supervision.restart_command import RESTARTED
-from ..tools.base import Context, Done, Tool, call_label
+from ..tools.base import Context, Done, Tool, call_label, make_result
 from ..tools.define import tool
 from ..types.errors import DeskhandError, ToolError
 from ..types.events import Recorded, ToolFinished
@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 MOST_CHARS = 8_000
 RETRY_S = 5.0
+NOT_INSTALLED = "not installed"
+"""What is said of the desktop and the browser."""
 
 
 class Continuing:
@@ -38,7 +40,7 @@ class Continuing:
         self._run = ground.ids.new("run")
 
     def tools(self) -> tuple[Tool, ...]:
-        """The restart tool."""
+        """The restart tool, and the same as operator-use has it, for who names it."""
         continuing = self
 
         @tool(effect="host", replay="commit", name="restart")
@@ -51,7 +53,33 @@ class Continuing:
             """
             return continuing.request_restart(continue_with, context)
 
-        return (restart,)
+        @tool(effect="host", replay="commit", name="control_center")
+        async def control_center(
+            context: Context,
+            computer_use: bool | None = None,
+            browser_use: bool | None = None,
+            restart: bool = False,
+            continue_with: str = "",
+            agent_id: str = "",
+        ) -> Done:
+            """Show or switch what this agent may control, or restart the service.
+
+            computer_use: the desktop
+            browser_use: the browser
+            continue_with: what you are to do after a restart
+            """
+            if agent_id not in ("", context.agent):
+                raise ToolError(f"this is for the agent of this conversation, {context.agent}")
+            wanted = {"computer_use": computer_use, "browser_use": browser_use}
+            if not restart:
+                lines = [f"{name}: {NOT_INSTALLED}" for name in wanted]
+                return make_result("\n".join(lines), call_label(context))
+            for name, on in wanted.items():
+                if on:
+                    raise ToolError(f"{name} cannot be switched on: it is {NOT_INSTALLED}")
+            return continuing.request_restart(continue_with, context)
+
+        return restart, control_center
 
     def request_restart(self, text: str, context: Context) -> Done:
         """The result of the restart tool: it ends the turn and stores what is owed afterwards.

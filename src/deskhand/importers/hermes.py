@@ -31,7 +31,7 @@ from .notes import FOR_THE_MODEL, describe_role
 from .operator_ai import note_unused_tables
 from .operator_use_channels import Bot, convert_channels, parse_chat_address
 from .reading import read_jobs, read_skills
-from .safe_files import KEEP, Tree, Unread, parse_json
+from .safe_files import KEEP, MCP_SERVERS, Tree, Unread, parse_json
 from .settings import (
     ImportedKeys,
     add_address,
@@ -152,7 +152,7 @@ _USED_KEYS = (
     "onboarding*",
 )
 _KEY_REASONS = {
-    "mcp_servers*": ("Deskhand does not use MCP servers yet", ""),
+    "mcp_servers*": MCP_SERVERS,
     "telegram.*": ("Deskhand has no such setting of a channel", "see docs/telegram.md"),
     "platforms.*": ("Deskhand has no such setting of a channel", "see docs/telegram.md"),
     "approvals*": ("Deskhand asks by its own rules", "see docs/policy.md"),

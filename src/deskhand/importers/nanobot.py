@@ -19,7 +19,7 @@ from .model import AgentFound, ImportedConversation, ImportedHome, ImportedMemor
 from .notes import FOR_THE_MODEL, describe_role
 from .operator_use_channels import Bot, convert_channels, parse_chat_address
 from .reading import load_zone_or_utc, parse_facts, read_jobs, read_notes, read_skills
-from .safe_files import KEEP, Tree, Unread
+from .safe_files import KEEP, MCP_SERVERS, Tree, Unread
 from .settings import (
     ImportedKeys,
     add_address,
@@ -83,7 +83,7 @@ _USED_KEYS = (
 )
 _KEY_REASONS = {
     "channels.*": ("Deskhand shows progress in its own way", "see docs/telegram.md"),
-    "tools.mcp_servers*": ("Deskhand does not use MCP servers yet", ""),
+    "tools.mcp_servers*": MCP_SERVERS,
     "transcription*": ("Deskhand does not turn speech into text yet", ""),
     "gateway.heartbeat*": ("the heartbeat is a job here", "see docs/heartbeat.md"),
     "gateway*": ("Deskhand listens on this machine only", "see docs/serve.md"),

@@ -23,7 +23,7 @@ from .model import (
 )
 from .operator_ai import WHY_EMPTY, note_skipped_messages, note_unused_tables
 from .reading import parse_facts, parse_time, read_skills
-from .safe_files import COPY_IT, KEEP, Tree, Unread, parse_json
+from .safe_files import COPY_IT, KEEP, MCP_SERVERS, Tree, Unread, parse_json
 from .settings import read_config_keys, read_env_variables, select_env_keys
 from .sqlite_reader import SqliteRows
 
@@ -35,8 +35,8 @@ REASONS = {
         "whole conversations are imported, with the parts that were summarised",
         "",
     ),
-    "*/.team": ("Deskhand has no teammates yet", ""),
-    "mcp_servers.json": ("Deskhand does not use MCP servers yet", ""),
+    "*/.team": ("teammates belong to a conversation, and are taken in anew", ""),
+    "mcp_servers.json": MCP_SERVERS,
     "workspace*": ("files of a workspace stay where they are", KEEP),
 }
 _TABLES = {"token_usage": ("past usage is not imported; Deskhand counts its own", "")}

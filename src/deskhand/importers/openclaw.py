@@ -23,7 +23,7 @@ from .openclaw_sessions import Sessions
 from .operator_ai import note_unused_tables
 from .operator_use_channels import Bot, convert_channels, parse_chat_address
 from .reading import convert_jobs, parse_facts, read_daily_notes, read_jobs, read_skills
-from .safe_files import KEEP, Tree, Unread, parse_json
+from .safe_files import KEEP, MCP_SERVERS, Tree, Unread, parse_json
 from .settings import (
     ImportedKeys,
     add_address,
@@ -114,7 +114,7 @@ _USED_KEYS = (
 _KEY_REASONS = {
     "gateway*": ("Deskhand listens on this machine only", "see docs/serve.md"),
     "hooks*": ("a hook for OpenClaw cannot run here", "see docs/extending.md"),
-    "mcp*": ("Deskhand does not use MCP servers yet", ""),
+    "mcp*": MCP_SERVERS,
     "plugins*": ("a plugin for OpenClaw cannot run here", "see docs/extending.md"),
     "skills*": ("skills are imported without their settings", ""),
     "tools*": ("Deskhand has its own tools and rules", "see docs/policy.md"),

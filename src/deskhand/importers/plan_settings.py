@@ -12,13 +12,13 @@ import msgspec
 from ..config.config import Settings
 from ..config.parse import read_env_file
 from ..config.sections import DeepWorkConfig
+from ..customtools.functions import parse_functions
 from ..memory.reflect import ReflectionConfig
 from ..memory.settings import MemoryConfig
 from ..policy.profiles import is_offered
 from ..policy.roles import RoleConfig
 from ..policy.rule_validation import check_rules
 from ..policy.rules import Rule
-from ..skills.python_functions import parse_skills
 from ..types.errors import ConfigError
 from ..types.people import ROLE_SCOPES
 from .model import ImportedFolder, ImportedHome
@@ -120,8 +120,8 @@ class SettingsPlan:
     def _tools_of(self, theirs: str) -> list[str]:
         """The tools that the skills in Python make which come in for this agent."""
         own = [skill for skill in self._skills if skill.agent == theirs]
-        found = [parse_skills(data, name) for skill in own for name, data in skill.files.items()]
-        return [tool.name for each in found for tool in each.skills]
+        found = [parse_functions(data, name) for skill in own for name, data in skill.files.items()]
+        return [tool.name for each in found for tool in each.tools]
 
     def _note_unoffered_tools(self, theirs: str, here: str) -> None:
         """Note the tools that come in for an agent whose settings stay, and do not name them."""

@@ -32,6 +32,7 @@ WHY_LINK_OUTSIDE = "it is a link that leads out of this home, and import follows
 COPY_IT = "copy it into the home and import again"
 WHY_UNKNOWN = "the import does not use it"
 KEEP = "copy what you want to keep"
+MCP_SERVERS = ("its MCP servers are not added unseen", "deskhand mcp import FILE tries each")
 
 
 class Unread(ConfigError):

@@ -21,7 +21,7 @@ from ..config.foreign_keys import (
 )
 from ..config.parse import parse_data, parse_env
 from ..types.errors import ConfigError
-from .safe_files import Tree
+from .safe_files import MCP_SERVERS, Tree
 
 AGENT_KEYS = frozenset({
     "models", "steps", "tokens", "output_tokens", "context_ratio", "thinking", "temperature", "tools", "skills",  # noqa: E501
@@ -63,7 +63,7 @@ REASONS = {
     "stt.*": ("Deskhand does not turn speech into text yet", ""),
     "tts.*": ("Deskhand does not turn text into speech yet", ""),
     "acp_*": ("Deskhand does not speak ACP", ""),
-    "mcp_servers*": ("Deskhand does not use MCP servers yet", ""),
+    "mcp_servers*": MCP_SERVERS,
     "agents.*.transport.*": ("Deskhand has no channel for Slack yet; its tokens go to .env", ""),
     "agents.*.channels.*": ("Deskhand has no such setting of a channel", "see docs/telegram.md"),
     "agents.*.computer_use": ("Deskhand does not control the desktop yet", ""),

@@ -87,9 +87,7 @@ class CronTool:
             "Say or do something later or on a schedule: reminders and recurring work. "
             "It acts in the name of the person who asks, and the answer comes to this chat."
         )
-        self.spec = Spec(
-            NAME, description, described, "local_write", "never", hint="reminders, schedules"
-        )
+        self.spec = Spec(NAME, description, described, "local_write", "never", hint="reminders")
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:

@@ -76,9 +76,7 @@ class ManageJob:
             "anybody asking. A job acts in "
             "the name of the person who asks for it. For a plain reminder use `cron`."
         )
-        self.spec = Spec(
-            NAME, description, described, "local_write", "never", hint="schedules, triggers"
-        )
+        self.spec = Spec(NAME, description, described, "local_write", "never", hint="triggers")
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:

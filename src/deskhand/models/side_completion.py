@@ -30,6 +30,7 @@ class Aside(msgspec.Struct, frozen=True):
     text: str
     schema: dict[str, Any] | None = None
     output_tokens: int = 2000
+    temperature: float | None = None
 
 
 class Aired(msgspec.Struct, frozen=True):
@@ -77,6 +78,7 @@ async def ask_aside(
             messages=messages,
             tools=(),
             max_output_tokens=aside.output_tokens,
+            temperature=aside.temperature,
             form=aside.schema,
         )
         try:

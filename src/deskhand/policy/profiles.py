@@ -66,6 +66,9 @@ TASK_VIEW_TOOLS = (
 that is in `*`."""
 
 
+NAMED_TOOLS = (*TASK_VIEW_TOOLS, "control_center")
+"""What only those are offered who name it."""
+
 DEFERRED_TOOLS = (
     *(
         "list_symbols",
@@ -93,7 +96,19 @@ DEFERRED_TOOLS = (
         "cron",
         "manage_job",
     ),
-    *("propose_skill", "list_changes", "undo_change", "subagents", "run_script"),
+    *(
+        "propose_skill",
+        "run_skill",
+        "manage_skill",
+        "image_gen",
+        "list_changes",
+        "undo_change",
+        "subagents",
+        "run_script",
+        "mcp",
+        "mcp_read",
+        "remote_agent",
+    ),
 )
 """Our own tools that most conversations never use: they wait for `tool_search`, unless somebody
 named them."""
@@ -117,7 +132,7 @@ def is_offered(offered: Offered, name: str) -> bool:
         return False
     if is_name_matched(name, offered.also):
         return True
-    if name in TASK_VIEW_TOOLS and not is_explicitly_offered(offered, name):
+    if name in NAMED_TOOLS and not is_explicitly_offered(offered, name):
         return False
     return is_name_matched(name, PROFILES[offered.profile]) and is_name_matched(name, offered.tools)
 

@@ -18,7 +18,7 @@ from ..agent.state import State
 from ..assembly.models import Models, build_catalogue, facts_of, is_small
 from ..assembly.prompt_presets import list_presets
 from ..assembly.tools import skills_of
-from ..assembly.trace import Trace
+from ..assembly.trace_tree import TraceTree
 from ..config.first_settings import read_owner_name, store_setting
 from ..config.page_edits import edit_config_text, list_writable_keys, write_config_text
 from ..gateway.standing_grants import revoke_grant
@@ -48,7 +48,6 @@ from ..tools.names import describe_lookalikes
 from ..tools.queries import approved_digests
 from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import ConfigError, Refused, ToolError
-from ..types.events import Recorded
 from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal, list_reader_names
@@ -504,10 +503,9 @@ class RunningAdmin:
     def build_prompt(self, state: State) -> tuple[str, ...]:
         return tuple(self._app.current.agent_of(state.session).context.blocks(state))
 
-    def trace(self, log: Sequence[Recorded]) -> list[SpanView]:
-        trace = Trace(self._app.redact)
-        spans = [span for recorded in log for span in trace.add(recorded)]
-        spans += trace.open_spans(log[-1].session) if log else []
+    async def trace(self, session: str) -> list[SpanView]:
+        tree = TraceTree(self._app.store, session, self._app.redact)
+        spans = [*await tree.read(), *tree.open_spans()]
         return msgspec.convert(spans, list[SpanView], from_attributes=True)
 
 

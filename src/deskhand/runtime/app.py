@@ -106,6 +106,8 @@ from .tool_wiring import ToolWiring
 log = logging.getLogger(__name__)
 
 PR_SET_DUMPABLE = 4
+DESCRIBE_S = 25.0
+"""So long a start waits to learn the tools of files."""
 
 
 class ModelFactory(Protocol):
@@ -228,8 +230,8 @@ class App:
             agent=self.current.agent,
             model=parts.model,
             trying=self.current.make_trial_agent,
+            hands=self.tool_wiring,
             meaning=parts.meaning,
-            words=self.scopes.pending_labels,
         )
 
         access = LocalAccess(
@@ -269,7 +271,7 @@ class App:
         return self.features.tools(agent)
 
     def own_tools_changed(self, settings: Settings) -> bool:
-        return self.features.own_tools.has_changed(settings)
+        return self.features.own_tools.has_changed(settings) or self.features.mcp.has_changed()
 
     def on_agents_remade(self) -> None:
         self.dispatch.renew()
@@ -437,6 +439,7 @@ class App:
                 ):
                     if not self.store.shares_work:
                         await self.tool_wiring.recover(self.settings.agents)
+                    await self._describe_tools()
                     if takes(self.features.jobs.scheduler.session_prefix):
                         await self._record_start()
                     self._start_children(tasks, self._leader_children(started, takes))
@@ -453,7 +456,15 @@ class App:
         sends, starts jobs and looks after everything else."""
         self.on_up()
         async with self.store.work(), anyio.create_task_group() as tasks:
+            await self._describe_tools()
             self._start_children(tasks, self._worker_children(started))
+
+    async def _describe_tools(self) -> None:
+        """Have the files of tools described before anything is driven: it may need them."""
+        with anyio.move_on_after(DESCRIBE_S):  # what takes longer comes when it is known
+            if not await self.features.own_tools.describe(self.settings):
+                return
+        self.current.remake_agents()
 
     async def _record_start(self) -> None:
         """Count this start before anything is driven: the first session may crash the process."""
@@ -496,6 +507,8 @@ class App:
         yield Child("processes", self.background.run)
         yield Child("tidy", self.tool_wiring.run_tidying)
         yield Child("scripts", self.features.scripts.run)
+        yield Child("tools", partial(self.features.own_tools.run, lambda: self.settings))
+        yield Child("mcp", self.features.mcp.run)
         yield Child("budgets", lambda: self.features.budgets.run(self.features.injector))
         if self.store.shares_work:
             beside_nobody = takes is not take_all

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from ..agent.agent import Agent
 from ..agent.state import State
@@ -12,7 +13,7 @@ from ..assembly.overrides import Tried
 from ..assembly.past_search import PastSearch
 from ..assembly.side_queries import SideQueries
 from ..assembly.summarise import Summarizer
-from ..assembly.workspace_tools import OwnTools, PendingLabels
+from ..assembly.workspace_tools import OwnTools
 from ..budgets.enforcement import BudgetLedger
 from ..codemode.script_model import Scripts
 from ..codemode.tool import RunScript
@@ -29,8 +30,14 @@ from ..learning.memory_command import MemoryCommand
 from ..learning.proposals.review import Reviewing
 from ..learning.proposals.store import propose_skill
 from ..learning.recall import MeaningFactory, Remembering, open_no_meaning
+from ..mcp.servers import McpServers
+from ..mcp.tools import make_mcp_tools
 from ..models.base import Model
 from ..policy.roles import may_talk
+from ..remote_agents.client import Sign
+from ..remote_agents.own_key import load_seed, make_sign
+from ..remote_agents.tools import make_remote_agent_tools
+from ..secrets.server_egress import open_server_network
 from ..subagents.restrict import Restricting
 from ..subagents.tasks import Subagents
 from ..subagents.tools import make_subagent_tools
@@ -45,11 +52,12 @@ from ..types.identity import EVERYBODY, Waiting, only_person
 from ..types.subagents import is_subagent_session
 from ..workspace.change_tools import change_tools
 from ..workspace.undo_journal import UndoJournal
+from .tool_wiring import ToolWiring
 
 
 class FeatureWiring:
     """The features of one running Deskhand. `model` opens `provider/name`, `trying` makes an agent
-    for replays, and `words` gives the labels of what commands are writing in a folder."""
+    for replays, and `hands` is what their tools share."""
 
     def __init__(
         self,
@@ -57,8 +65,8 @@ class FeatureWiring:
         agent: Callable[[str], Agent],
         model: Callable[[str], Model],
         trying: Callable[[str, Tried], Agent],
+        hands: ToolWiring,
         meaning: MeaningFactory = open_no_meaning,
-        words: PendingLabels = lambda folder: (),
     ) -> None:
         self.host = ground
         self.injector = InboundInjector(ground.store, ground.dispatch, ground.redact)
@@ -82,7 +90,10 @@ class FeatureWiring:
         self.summarizer = Summarizer(ground.store, self.side_queries, ground.clock)
         self.deep = Deep(ground, self.injector, self.side_queries)
         self.replaying = Replayer(ground, trying, model, self.budgets, self.agent_in_session)
-        self.own_tools = OwnTools(ground.store, ground.clock, words)
+        self.own_tools = OwnTools(
+            ground.store, ground.clock, ground.sandbox, hands.scopes.pending_labels
+        )
+        self.mcp = McpServers(ground, partial(open_server_network, hands.egress))
         effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
         self._changes = change_tools(effects, lambda: ground.settings().config.timezone)
         self.reviewing = Reviewing(ground, self.injector, self.replaying)
@@ -105,8 +116,19 @@ class FeatureWiring:
         helpers = make_subagent_tools(self.subagents, self.host.store, self.host.settings)
         helpers += (RunScript(self.subagents),) if helpers else ()
         helpers += make_team_tools(self._team_calls)
+        helpers += make_mcp_tools(self.mcp, self.host.settings())
+        helpers += make_remote_agent_tools(
+            self.host.settings, self._load_sign, lambda: load_seed(self.host.secrets)
+        )
         own = (*helpers, *self.past_search.tools(), *self.continuing.tools(), *self._changes)
         return (*self.remembering.tools(), *own, *self.jobs.tools, propose_skill)
+
+    def _load_sign(self) -> Sign | None:
+        """How requests to agents elsewhere are signed; None where they are not."""
+        settings = self.host.settings()
+        if not settings.config.agent_server.sign:
+            return None
+        return make_sign(self.host.secrets, settings.agents[0], self.host.clock)
 
     async def recall(self, agent: str, state: State) -> Recalled | None:
         """What the model is told of memories that fit what was just said, and of the progress of

@@ -23,8 +23,8 @@ from ..assembly.knowledge_index import FOLDER as KNOWLEDGE
 from ..assembly.prompt import MEMORY_FILE, WORKSPACE_FILES, day_files
 from ..assembly.tools import skills_of
 from ..config.config import Settings, workspace_of
+from ..customtools.files import FOLDERS as PYTHON_FOLDERS
 from ..jobs.heartbeat import FILE as HEARTBEAT_FILE
-from ..skills.python_functions import FOLDERS as PYTHON_FOLDERS
 from ..store.base import Store
 from ..tools.approved import (
     MAX_BYTES,

@@ -12,11 +12,14 @@ import anyio
 import anyio.lowlevel
 import uvicorn
 from anyio.abc import TaskGroup
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ..assembly.models import Models
 from ..config.address import remove_address, write_address
 from ..learning.proposals.api import ProposalsApi
+from ..mcp.own_endpoint import PATH, OwnEndpoint
+from ..remote_agents.own_key import load_signing_key
 from ..supervision.connection_limits import HEAD_BYTES, make_connection_class
 from ..types.clock import Ids
 from ..types.errors import ConfigError
@@ -24,7 +27,7 @@ from ..web.app import build_app
 from ..web.endpoints import ENDPOINTS, SOCKETS
 from ..web.guard import GuardLimits
 from ..web.page import make_routes
-from ..web.protocols import Web
+from ..web.protocols import AgentServer, Web
 from ..web.settings import GOOGLE, WebConfig, allowed_hosts, allowed_origins, check_exposure
 from ..web.sign_in import SignIn
 from ..web.sockets import FRAME_BYTES
@@ -97,13 +100,8 @@ class AppServer:
             write_address(self._app.settings.home, url)
             async with anyio.create_task_group() as tasks:
                 web = self._make_web(tasks, stopping)
-                server = QuietServer(
-                    make_uvicorn_config(
-                        build_app(web, limits, ENDPOINTS, SOCKETS, make_routes()),
-                        config,
-                        self._app.parts.ids,
-                    )
-                )
+                site = self._build_site(web, limits, tasks)
+                server = QuietServer(make_uvicorn_config(site, config, self._app.parts.ids))
                 tasks.start_soon(self._announce_url, server, url)
                 tasks.start_soon(_stop_when_cancelled, server, stopping)
                 with anyio.CancelScope(shield=True):
@@ -114,6 +112,12 @@ class AppServer:
             stopping.set()
             remove_address(self._app.settings.home)
             sock.close()
+
+    def _build_site(self, web: Web, limits: GuardLimits, tasks: TaskGroup) -> ASGIApp:
+        """The page, the API, and `/mcp`, which asks the API."""
+        mcp = Route(PATH, OwnEndpoint(lambda: site, tasks), methods=["GET", "POST", "DELETE"])
+        site = build_app(web, limits, ENDPOINTS, SOCKETS, [mcp, *make_routes()])
+        return site
 
     async def _announce_url(self, server: QuietServer, url: str) -> None:
         while not server.started:  # noqa: ASYNC110 -- uvicorn has no event for it
@@ -137,10 +141,17 @@ class AppServer:
             ids=app.parts.ids,
             version=version("deskhand"),
             redact=app.redact,
+            agent_server=self._make_agent_server(),
             stopping=stopping,
             sign_in=self._make_sign_in(),
             proxied_hosts=frozenset(name.lower() for name in app.settings.config.web.hosts),
         )
+
+    def _make_agent_server(self) -> AgentServer:
+        settings = self._app.settings.config.agent_server
+        if not settings.sign:
+            return AgentServer(settings)
+        return AgentServer(settings, load_signing_key(self._app.secrets).public)
 
     def _make_sign_in(self) -> SignIn | None:
         """How people sign in at the provider of the settings, where there is one."""

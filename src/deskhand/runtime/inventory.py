@@ -19,9 +19,11 @@ from ..assembly.tools import (
     skills_of,
     with_tool_search,
 )
+from ..assembly.workspace_tools import find_all_tools
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings, workspace_of
 from ..config.statements import load_statements
+from ..customtools.tools import make_file_tools
 from ..gateway.dispatch import Dispatch
 from ..gateway.feed import Feed
 from ..gateway.machine_rounds import MachineRounds
@@ -31,7 +33,6 @@ from ..net.client import Net
 from ..policy.profiles import is_offered
 from ..sandbox.choose import open_sandbox
 from ..secrets.redaction import Redactor, open_secrets
-from ..skills.python_functions import PythonSkills, python_tools
 from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
@@ -40,6 +41,7 @@ from ..workspace.scope import SandboxProvider
 from .feature_wiring import FeatureWiring
 from .host import RunningHost
 from .reload import Current
+from .tool_wiring import ToolWiring
 
 
 class Inventory(msgspec.Struct, frozen=True):
@@ -58,7 +60,9 @@ def load_inventory(settings: Settings, agent: str) -> Inventory:
         beside = works.tools(agent)
         plugins = load_configured_plugins(settings, beside=beside)
         names = reserved_tool_names(settings, agent, skills, (*beside, *plugins.tools))
-        own, problems = python_tools(PythonSkills(workspace_of(settings, agent)).find(0.0), names)
+        workspace = workspace_of(settings, agent)
+        found = anyio.run(find_all_tools, workspace, works.host.sandbox)
+        own, problems = make_file_tools(found, names, works.own_tools.processes)
         offered = settings.offered_tools(agent)
         tools = make_tools(settings, agent, skills, beside, plugins=plugins.tools)
         tools |= {tool.spec.name: tool for tool in own if is_offered(offered, tool.spec.name)}
@@ -94,7 +98,7 @@ def _open_features(settings: Settings) -> Iterator[FeatureWiring]:
                 current=Current(settings, clock, redact),
                 people=None,
             )
-            yield FeatureWiring(host, _never, _never, _never)
+            yield FeatureWiring(host, _never, _never, _never, ToolWiring(host))
         finally:
             anyio.run(store.close)
 

@@ -47,8 +47,8 @@ class AgentSource(Protocol):
         """The tools of this agent that only a running Deskhand has."""
 
     def own_tools_changed(self, settings: Settings, /) -> bool:
-        """Whether the Python tools in the workspace of an agent have changed since they were
-        read."""
+        """Whether the Python tools in the workspace of an agent, or the tools of MCP servers, have
+        changed since they were read."""
 
     def on_settings_changed(self, settings: Settings, /) -> None:
         """Called when other settings hold, with new agents made of them."""
@@ -134,9 +134,13 @@ class Current:
                 self._stamp = now
                 await self.try_reload()
             elif self._opened_source.own_tools_changed(self.settings):
-                self.agents = self._make_agents(self.settings, self.plugins)
-                self._opened_source.on_agents_remade()
-                log.info("Reloaded the Python skills of the agents.")
+                self.remake_agents()
+                log.info("Reloaded the tools of the agents.")
+
+    def remake_agents(self) -> None:
+        """Make the agents again from the same settings: their tools are others now."""
+        self.agents = self._make_agents(self.settings, self.plugins)
+        self._opened_source.on_agents_remade()
 
     async def try_reload(self) -> None:
         """Reload the configuration. One that cannot be used is logged, and changes nothing."""

@@ -33,14 +33,16 @@ RECOVERY_RETRY_S = 1.0
 
 
 class ToolWiring:
-    """The tool `scopes` of agents, the undo journal `effects` with its `diffs`, and the processes
-    in the `background`."""
+    """The tool `scopes` of agents, the undo journal `effects` with its `diffs`, the processes in
+    the `background`, and the `egress` of what runs in the sandbox."""
 
     def __init__(self, ground: Host) -> None:
         self.host = ground
         home = ground.settings().home
         keys = ProxyKeys(ground.secrets, home, ground.clock, ground.net)
-        egress = Egress(ground.store, ground.net, lambda: self._config.egress, ground.clock, keys)
+        self.egress = egress = Egress(
+            ground.store, ground.net, lambda: self._config.egress, ground.clock, keys
+        )
         self.background = Background(ground)
         self.scopes = ToolScopes(
             ground.store,

@@ -25,7 +25,8 @@ class SandboxCommand(msgspec.Struct, frozen=True):
     together, `file_bytes` for each file. `egress` is the socket of a proxy on the host, its only
     way out: HTTP programs find it in their environment. What lies beside it as `ca.pem` is what
     they trust. Empty: no network at all. With a `terminal` it runs in that: its output is one
-    stream, and `stdin` is what is typed.
+    stream, and `stdin` is what is typed. `stdin_fd` is a descriptor of the caller, which it reads
+    from instead of `stdin`; -1 for none.
     """
 
     argv: tuple[str, ...]
@@ -39,6 +40,7 @@ class SandboxCommand(msgspec.Struct, frozen=True):
     processes: int = 256
     egress: str = ""
     terminal: Terminal | None = None
+    stdin_fd: int = -1
 
 
 class Exit(msgspec.Struct, frozen=True, gc=False):

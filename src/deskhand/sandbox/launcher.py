@@ -195,8 +195,9 @@ async def launch(
         started.orders.report = report_in.number
         started.orders.egress = way_out[0] if way_out else -1
         started.orders.terminal = line.offer
+        stdin = command.stdin_fd
         standard = (
-            _make_memory_file(stack, "stdin", command.stdin),
+            stdin if stdin >= 0 else _make_memory_file(stack, "stdin", command.stdin),
             out_in.number,
             error_in.number,
         )

@@ -57,7 +57,7 @@ class Egress:
         self._config = config
         self._clock = clock
         self.keys = keys
-        self._slots = Slots()
+        self.slots = Slots()
 
     @asynccontextmanager
     async def open_network(self, network_user: NetworkUser) -> AsyncIterator[CommandNetwork]:
@@ -70,16 +70,16 @@ class Egress:
         policy = _CommandPolicy(self, network_user, network)
         trust_file = self.keys.trust_file() if policy.secrets else None
         try:
-            async with open_egress_socket(policy, self._slots, trust_file) as network.path:
+            async with open_egress_socket(policy, self.slots, trust_file) as network.path:
                 yield network
         finally:
             with anyio.CancelScope(shield=True):
-                await self._record_uses(network_user.session, policy.uses)
+                await self.record_uses(network_user.session, policy.uses)
 
     def usable_secrets(self, principal: Principal) -> tuple[HeldSecret, ...]:
         """The secrets that this principal's conversations may use, with the rules that say so."""
         names = (principal.id, *(f"role:{role}" for role in principal.roles))
-        return _filter_rules(self.keys.list_secrets(), lambda rule: rule.is_usable_by(names))
+        return filter_rules(self.keys.list_secrets(), lambda rule: rule.is_usable_by(names))
 
     async def find_refusal(self, network_user: NetworkUser, host: str, port: int) -> str:
         """Why this host may not be reached and what to do about it, or '' if it may."""
@@ -116,7 +116,8 @@ class Egress:
             return f"{problem}; {ask}"
         return problem
 
-    async def _record_uses(self, session: str, uses: Mapping[UseKey, HostUse]) -> None:
+    async def record_uses(self, session: str, uses: Mapping[UseKey, HostUse]) -> None:
+        """Keep what a command of this session reached."""
         if not uses:
             return
         now = self._clock.now()
@@ -144,10 +145,13 @@ class _CommandPolicy:
         return await self._user.read()
 
     async def connect(self, host: str, port: int) -> ByteStream:
-        return await self._egress.net.connect(host, port)
+        stream = await self._egress.net.connect(host, port)
+        # It may be heard from here on, however long the connection stays open.
+        self._network.reached.setdefault(host, 0)
+        return stream
 
     def secrets_for(self, host: str, port: int) -> SecretBroker | None:
-        here = _filter_rules(self.secrets, lambda rule: (rule.host, rule.port) == (host, port))
+        here = filter_rules(self.secrets, lambda rule: (rule.host, rule.port) == (host, port))
         if not here:
             return None
         return SecretBroker(host, here, self._egress.keys.list_secrets())
@@ -159,12 +163,10 @@ class _CommandPolicy:
         return self._egress.keys.server_context(host)
 
     def record_use(self, use: Use) -> None:
-        _count_use(self._user.session, self._network, self.uses, use)
+        count_use(self._user.session, self._network, self.uses, use)
 
 
-def _count_use(
-    session: str, network: CommandNetwork, uses: dict[UseKey, HostUse], use: Use
-) -> None:
+def count_use(session: str, network: CommandNetwork, uses: dict[UseKey, HostUse], use: Use) -> None:
     """Add a request or tunnel to the uses of a command. Of new hosts no more than MAX_USES are
     counted."""
     if use.refused:
@@ -196,7 +198,7 @@ def _explain_tainted(host: str, label: Label, network_user: NetworkUser) -> str:
     return f"{host} needs approval, because {reader} has read {sources}"
 
 
-def _filter_rules(
+def filter_rules(
     secrets: Sequence[HeldSecret], matches: Callable[[SecretRule], bool]
 ) -> tuple[HeldSecret, ...]:
     """The secrets that have matching rules, each with these rules alone."""

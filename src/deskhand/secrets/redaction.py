@@ -30,6 +30,7 @@ def find_configured_secrets(settings: Settings) -> dict[str, str]:
     config = settings.config
     named = [provider.key_env for provider in config.providers.values()]
     named.append(config.web.sign_in.secret_env)
+    named += [agent.token_env for agent in config.remote_agents.values()]
     values = {
         value: name
         for name in named

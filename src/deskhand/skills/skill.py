@@ -37,7 +37,7 @@ INDEX_CHARS = 24_000
 MOST_SKILLS = 500
 MOST_BRACKETS = 200
 BUNDLED = Path(__file__).parent / "bundled"
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _USABLE = re.compile(r"\w[\w.-]*")
 
 
@@ -95,6 +95,8 @@ class Skills:
         for source in self._sources:
             folder = str(source.root / source.inner)
             yield folder
+            if source.root == BUNDLED:
+                continue  # they change with an update, which starts anew
             with suppress(OSError), tree.scan_folder(folder) as inside:
                 for entry in inside:
                     yield f"{folder}/{entry.name}"
@@ -175,7 +177,7 @@ def _parse_skill(text: str, source: str, root: Path, inner: str) -> Skill | None
     description = " ".join(escape_invisible(front.get("description", "")).split())[
         :DESCRIPTION_CHARS
     ]
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         problem = problem or f"its name {name!r} is not in lower case, digits and single hyphens"
     if name != folder and inner != ".":
         problem = problem or f"its name {name!r} is not the name of its folder"
@@ -278,6 +280,8 @@ def _list_files(files: Workspace, inner: str, deeper: bool = True) -> list[tuple
     found: list[tuple[str, Place]] = []
     listed = files.list_folder(inner, 100)
     for entry in listed.entries:
+        if entry.name.startswith("."):
+            continue  # earlier versions, and what git keeps
         if entry.kind == "folder" and deeper and entry.name.isprintable():
             beneath = _list_files(files, f"{inner}/{entry.name}", deeper=False)
             found += [(f"{display_name(entry.name)}/{name}", place) for name, place in beneath]
@@ -287,19 +291,24 @@ def _list_files(files: Workspace, inner: str, deeper: bool = True) -> list[tuple
 
 
 def render_skill_index(skills: dict[str, Skill]) -> str:
-    """The list of skills for the prompt; '' without skills."""
+    """The list of skills for the prompt; '' without skills. The names of bundled ones say what they
+    are for, and every request has them."""
     if not skills:
         return ""
     lines = [
         "# Skills",
-        "Before you do something that one of these is for, read it with read_skill.",
+        "Read the one that fits first, with read_skill.",
     ]
+    bundled = [each.name for each in skills.values() if each.source == "bundled"]
+    if bundled:
+        lines.append(", ".join(bundled))
+    others = [each for each in skills.values() if each.source != "bundled"]
     size = 0
     twins = describe_lookalikes(skills)
-    for number, skill in enumerate(skills.values()):
+    for number, skill in enumerate(others):
         size += len(skill.name) + len(skill.description)
         if size > INDEX_CHARS:
-            lines.append(f"[and {len(skills) - number} more: list_skills]")
+            lines.append(f"[and {len(others) - number} more: list_skills]")
             break
         twin = f" {twins[skill.name]}" if skill.name in twins else ""
         lines.append(f"- {display_name(skill.name)}: {skill.description}{twin}")

@@ -52,6 +52,7 @@ WHOLE = (
     "subagent",
     "teammate",
     "mail",
+    "mcp_tool",
     "task",
     "long_work",
     "fact",

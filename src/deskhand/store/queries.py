@@ -241,9 +241,24 @@ def stop_subagent(id_: str, why: str) -> Change:
     return Change("subagent_stop", (why, id_))
 
 
+def drop_grants_of_tool(tool: str) -> Change:
+    """Ask about all calls of this tool again."""
+    return Change("call_grant_drop_tool", (tool,))
+
+
+def take_back_task(task: SubagentTask, why: str) -> Change:
+    """Stop this task, and tell nobody of it."""
+    return Change("subagent_take_back", (why, task.id, task.round))
+
+
 def stop_all_below(session: str, why: str, at: float) -> Change:
     """Stop all that sub-agents do for this session, at any depth, and tell nobody of it."""
     return Change("subagent_stop_all", (why, session, at))
+
+
+async def tasks_of_subagent(store: Store, id_: str) -> list[SubagentTask]:
+    """All tasks of one sub-agent, the first one first; none where there is no such."""
+    return [parse_task_row(row) for row in await store.query("subagent_find", (id_,))]
 
 
 def subagents_of(store: Store, session: str, limit: int) -> list[SubagentTask]:

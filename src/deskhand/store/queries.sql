@@ -427,6 +427,9 @@ AND (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2))
 SELECT at, body FROM event WHERE session = ? AND n < ? AND kind = 'model_replied' AND body IS NOT NULL
 AND instr(body, x'22746f6f6c5f63616c6c22') > 0 ORDER BY n DESC LIMIT 8
 
+-- call_grant_drop_tool: a tool that is another one now --
+DELETE FROM call_grant WHERE tool = ?
+
 -- call_grants_of: of all people, or of one --
 SELECT hash, verdict, agent, tool, shown, at, by FROM call_grant WHERE ?1 OR by = ?2 ORDER BY at
 
@@ -469,6 +472,10 @@ WHERE parent IN (SELECT session FROM below) AND at <= $3 AND (told = 0 OR state 
 UPDATE subagent SET stop = ?1, told = 1
 WHERE CASE round WHEN 1 THEN id ELSE id || '.' || round END = ?2 AND state IN ('wanted', 'running')
 
+-- subagent_take_back: the turn that gave this task is undone --
+UPDATE subagent SET stop = CASE WHEN state IN ('wanted', 'running') THEN ?1 ELSE stop END, told = 1
+WHERE id = ?2 AND round = ?3 AND (told = 0 OR state IN ('wanted', 'running'))
+
 -- teammate_list: the members of a team, those that have shut down included --
 SELECT team, name, role, id, state, at, idle_since,
   EXISTS(SELECT 1 FROM subagent WHERE subagent.id = teammate.id AND subagent.state IN ('wanted', 'running')),
@@ -502,6 +509,11 @@ SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input
   request, said, label FROM subagent
 WHERE (?1 OR parent IN (SELECT session FROM session_member WHERE principal = ?2))
 AND (?3 = '' OR parent = ?3) AND (?4 OR state IN ('wanted', 'running')) ORDER BY at DESC, id, round DESC LIMIT ?5
+
+-- subagent_find --
+SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
+  request, said, label FROM subagent
+WHERE id = ? ORDER BY round
 
 -- subagent_stop --
 UPDATE subagent SET stop = ? WHERE id = ? AND stop = '' AND state IN ('wanted', 'running')

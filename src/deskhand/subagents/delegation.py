@@ -16,6 +16,7 @@ from ..types.labels import LOCAL, join_labels
 from ..types.messages import clean_text
 from ..types.options import SessionOptions
 from ..types.subagents import SubagentTask, TaskRequest
+from ..types.trace_ids import SpanParent
 from .kinds import KINDS, SCRIPT, TEAMMATE
 
 MAX_TASK_CHARS = 50_000
@@ -98,9 +99,17 @@ def make_request(
         agents=(*agents, agent),
         plans=member is not None and member.plans,
         depends_on=wish.depends_on,
+        span=_find_span(context, parent),
     )
     options = make_options(context.options, request, models=agent == context.agent)
     return agent, replace(request, options=options)
+
+
+def _find_span(context: Context, parent: SubagentTask | None) -> SpanParent | None:
+    """That of the call, in the trace that the task `parent` is in, where there is one."""
+    if context.span is None or parent is None or parent.request.span is None:
+        return context.span
+    return replace(context.span, trace_id=parent.request.span.trace_id)
 
 
 def _kind_of(wish: NewTask) -> str:
@@ -124,9 +133,14 @@ def make_options(given: SessionOptions, request: TaskRequest, *, models: bool) -
 
 
 def make_follow_up(
-    text: str, context: Context, settings: Settings, last: TaskRequest
+    text: str,
+    context: Context,
+    settings: Settings,
+    last: TaskRequest,
+    parent: SubagentTask | None = None,
 ) -> TaskRequest:
-    """What is stored of a further task for whoever worked on `last`. Raises ToolError."""
+    """What is stored of a further task for whoever worked on `last`; `parent` as in `make_request`.
+    Raises ToolError."""
     agent = last.agents[-1]
     if agent != context.agent:
         check_other_agent(agent, context.agent, context.principal, settings)
@@ -142,6 +156,7 @@ def make_follow_up(
         address=context.address,
         options=make_options(context.options, last, models=agent == context.agent),
         depends_on=(),
+        span=_find_span(context, parent),
     )
 
 

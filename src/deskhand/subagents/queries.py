@@ -54,11 +54,6 @@ async def count_live(store: Store, session: str) -> LiveTasks:
     return LiveTasks(*row)
 
 
-async def tasks_of(store: Store, id_: str) -> list[SubagentTask]:
-    """All tasks of one sub-agent, the first one first; none where there is no such."""
-    return [parse_task_row(row) for row in await store.query("subagent_find", (id_,))]
-
-
 def mark_given(task: SubagentTask) -> Change:
     """Its message is in the inbox of the sub-agent."""
     return Change("subagent_given", (task.id, task.round))

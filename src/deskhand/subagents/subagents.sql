@@ -21,11 +21,6 @@ WHERE id = ? AND round = ? AND state = ?
 -- subagent_told --
 UPDATE subagent SET told = 1 WHERE id = ? AND round = ?
 
--- subagent_find --
-SELECT id, round, parent, session, title, state, told, stop, at, ended_at, input_tokens, output_tokens,
-  request, said, label FROM subagent
-WHERE id = ? ORDER BY round
-
 -- subagent_forget --
 DELETE FROM subagent WHERE told = 1 AND at < ? AND state NOT IN ('wanted', 'running')
 AND id NOT IN (SELECT id FROM teammate)

@@ -24,6 +24,7 @@ from ..store.queries import (
     last_event_number_now,
     session_of_message,
     stop_all_below,
+    tasks_of_subagent,
 )
 from ..store.retry import retry_until_written
 from ..tools.base import Context
@@ -235,7 +236,7 @@ class Subagents:
                 await self._try_to_carry_on(task)
 
     async def _has_come(self, name: str) -> bool:
-        return any(task.name == name for task in await queries.tasks_of(self._store, id_of(name)))
+        return any(task.name == name for task in await tasks_of_subagent(self._store, id_of(name)))
 
     def _is_ours(self, task: SubagentTask) -> bool:
         return self._host.dispatch.owns(task.parent)
@@ -266,12 +267,12 @@ class Subagents:
         """Give the task, once those that it depends on, and those before it, are over."""
         if task.stop:
             return await self._end(task, TaskEnd("stopped", task.stop, LOCAL))
-        earlier = await queries.tasks_of(self._store, task.id)
+        earlier = await tasks_of_subagent(self._store, task.id)
         if any(each.state == "wanted" and each.round < task.round for each in earlier):
             return task
         needed: list[SubagentTask] = []
         for id_ in task.request.depends_on:
-            needed += (await queries.tasks_of(self._store, id_))[-1:]
+            needed += (await tasks_of_subagent(self._store, id_))[-1:]
         failed = [each for each in needed if each.state in ("error", "stopped")]
         if failed:
             why = f"it depends on {failed[0].id}, which ended so: {failed[0].said}"
@@ -446,7 +447,8 @@ class Subagents:
         tasks = await self.find_tasks(id_, context.session)
         last = tasks[-1]
         await self.check_room(context)
-        request = make_follow_up(text, context, self._host.settings(), last.request)
+        parent = find_subagent(self._store, context.session)
+        request = make_follow_up(text, context, self._host.settings(), last.request, parent)
         key = TaskName(id_, last.round + 1)
         name = task_name(key.id, key.round)
         place = TaskPlace(last.parent, last.session)
@@ -455,7 +457,7 @@ class Subagents:
 
     async def find_tasks(self, id_: str, session: str) -> list[SubagentTask]:
         """The tasks of a sub-agent of this session, at least one. Raises ToolError."""
-        tasks = await queries.tasks_of(self._store, id_)
+        tasks = await tasks_of_subagent(self._store, id_)
         if not tasks or tasks[0].parent != session:
             raise ToolError(f"there is no sub-agent {id_!r} of this conversation")
         return tasks

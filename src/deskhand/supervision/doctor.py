@@ -18,13 +18,16 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import anyio
+import anyio.to_thread
 import msgspec
 from anyio.abc import ByteStream
 
 from ..assembly.models import Models, build_catalogue
+from ..assembly.workspace_tools import find_all_tools
 from ..config.clock import SystemClock
-from ..config.config import Settings
+from ..config.config import Settings, workspace_path
 from ..config.database import database_name, has_database, open_store
+from ..config.mcp_servers import fill_variables
 from ..gateway.audit_anchor import read_anchors
 from ..models.catalogue import parse_model_name
 from ..models.weights import PROVIDER as EMBEDDED
@@ -40,6 +43,8 @@ from ..tools.render import find_browser
 from ..types.errors import ConfigError, DeskhandError, SandboxUnavailable
 from ..types.folders import make_private_folder
 from ..users.users import open_people
+from ..workspace.scope import SandboxProvider
+from .site_packages import describe_unexpected_pth, find_unexpected_pth
 from .start_log import read_last_start, read_startup_error
 
 Level = Literal["good", "note", "bad"]
@@ -344,6 +349,59 @@ def _read_secrets(settings: Settings) -> tuple[dict[str, SecretEntry], str]:
     return entries, known.problem
 
 
+async def _probe_mcp(settings: Settings) -> list[DoctorFinding]:
+    """Whether its MCP servers can be started; none is."""
+    servers = {name: each for name, each in settings.config.mcp.items() if each.enabled}
+    if not servers:
+        said = "no MCP servers are set up; to add one: deskhand mcp add NAME -- COMMAND"
+        return [DoctorFinding("good", said)]
+    if find_spec("mcp") is None:
+        why = f"{len(servers)} MCP servers are set up, and what connects them is not installed"
+        return [DoctorFinding("bad", why, "pip install 'deskhand[mcp]'")]
+    findings = []
+    for name, server in servers.items():
+        try:
+            command = fill_variables(server.command, settings.environment)
+            for text in (server.url, *server.args, *server.env.values(), *server.headers.values()):
+                fill_variables(text, settings.environment)
+        except ConfigError as error:
+            findings.append(DoctorFinding("bad", f"the MCP server {name}: {error}"))
+            continue
+        if command and shutil.which(command) is None:
+            why = f"the MCP server {name}: there is no program {command!r}"
+            findings.append(DoctorFinding("bad", why, f"deskhand mcp test {name}"))
+    good = DoctorFinding("good", f"{len(servers)} MCP servers can be started")
+    return findings or [good]
+
+
+async def _probe_tools(settings: Settings) -> list[DoctorFinding]:
+    """What is wrong with the Python files in workspaces that give tools. They are loaded in the
+    sandbox to find out."""
+    provider = SandboxProvider(open_sandbox)
+    findings = []
+    count = 0
+    for agent in settings.agents:
+        found = await find_all_tools(workspace_path(settings, agent), provider)
+        count += len(found.tools)
+        findings += [
+            DoctorFinding("bad", f"agent {agent}: {problem}", f"deskhand tools --agent {agent}")
+            for problem in found.problems
+        ]
+    said = f"{count} tool{'s' * (count != 1)} of your own can be used"
+    if not count:
+        said = "there are no tools of your own; to add some: deskhand tools add FILE"
+    return findings or [DoctorFinding("good", said)]
+
+
+async def _probe_packages(settings: Settings) -> list[DoctorFinding]:
+    found = await anyio.to_thread.run_sync(find_unexpected_pth)
+    if found:
+        return [
+            DoctorFinding("bad", describe_unexpected_pth(each), f"less {each}") for each in found
+        ]
+    return [DoctorFinding("good", "nothing unknown is run when Python starts")]
+
+
 async def _probe_starts(settings: Settings) -> list[DoctorFinding]:
     error = read_startup_error(settings.home)
     began = read_last_start(settings.home)
@@ -426,6 +484,9 @@ PROBES: tuple[DoctorProbe, ...] = (
     DoctorProbe("documents", _probe_documents),
     DoctorProbe("search", _probe_search),
     DoctorProbe("secrets", _probe_secrets),
+    DoctorProbe("mcp", _probe_mcp),
+    DoctorProbe("tools", _probe_tools),
+    DoctorProbe("packages", _probe_packages),
     DoctorProbe("serve", _probe_starts),
     DoctorProbe("clock", _probe_clock),
 )

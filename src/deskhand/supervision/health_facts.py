@@ -12,7 +12,7 @@ import msgspec
 
 from ..config.private_files import write_private_file
 from ..types.clock import Clock
-from ..types.errors import LoginRefused
+from ..types.errors import LoginRefused, first_of_group
 from ..types.health import HealthFact, HealthState
 
 log = logging.getLogger(__name__)
@@ -218,7 +218,6 @@ class Vitals:
 
 def format_error(error: BaseException) -> str:
     """An error in one line; of a group the first, which the others followed."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = first_of_group(error)
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

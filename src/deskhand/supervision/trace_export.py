@@ -17,6 +17,7 @@ import anyio.lowlevel
 import msgspec
 
 from ..assembly.trace import Trace, TraceSpan
+from ..assembly.trace_tree import is_given, read_parents
 from ..config.config import Settings
 from ..config.private_files import write_private_file
 from ..config.sections import parse_headers
@@ -162,12 +163,14 @@ class TraceExporter:
         trace = self._traces.pop(recorded.session, None)
         if trace is None:
             trace = await self._begin(recorded)
+        elif is_given(recorded):
+            trace.parents = await read_parents(self._store, recorded.session)
         self._traces[recorded.session] = trace  # behind all others: it was used last
         return list(trace.add(recorded))
 
     async def _begin(self, recorded: Recorded) -> Trace:
         """The trace of this conversation as it was before the event."""
-        trace = Trace(self._redact)
+        trace = Trace(self._redact, await read_parents(self._store, recorded.session))
         after = 0
         more = recorded.n > 1
         while more:

@@ -9,9 +9,15 @@ from msgspec.structs import replace
 
 from ..config.config import Settings
 from ..store.base import Store
-from ..store.queries import shut_down_teammate, stop_subagent, teammates_of
+from ..store.queries import (
+    find_subagent,
+    shut_down_teammate,
+    stop_subagent,
+    tasks_of_subagent,
+    teammates_of,
+)
 from ..subagents.delegation import Member, NewTask, make_follow_up, make_title
-from ..subagents.queries import TaskName, TaskPlace, add_task, mark_told, tasks_of
+from ..subagents.queries import TaskName, TaskPlace, add_task, mark_told
 from ..subagents.tasks import Subagents
 from ..tools.base import Context, Done, call_label, make_result
 from ..tools.label_marks import needs_mark
@@ -158,7 +164,7 @@ class TeamCalls:
         me = self._require_membership(context)
         mail = await self._make_mail("plan_approval_request", None, check_text(content), context)
         said = f"[request {mail.id}: the lead is shown this plan]\n{mail.text}"
-        works = [task for task in await tasks_of(self._store, me.id) if task.is_live]
+        works = [task for task in await tasks_of_subagent(self._store, me.id) if task.is_live]
         rows = (queries.add_mail(mail), *map(mark_told, works))  # the plan is what is told of them
         return replace(self._done(said, rows, context), end_turn=True)
 
@@ -237,7 +243,7 @@ class TeamCalls:
         raise ToolError(f"there is no teammate {name[:40]!r}; there are: {there}")
 
     async def _last_task(self, mate: Teammate) -> SubagentTask:
-        tasks = await tasks_of(self._store, mate.id)
+        tasks = await tasks_of_subagent(self._store, mate.id)
         if not tasks:
             raise ToolError(f"nothing is left of {mate.name}: take somebody in under another name")
         return tasks[-1]
@@ -262,7 +268,8 @@ class TeamCalls:
     async def _make_request(self, mate: Teammate, text: str, context: Context) -> TaskRequest:
         """How the teammate is given it. Who is no lead changes nothing of how it works."""
         last = (await self._last_task(mate)).request
-        request = make_follow_up(text or "-", context, self._settings(), last)
+        parent = find_subagent(self._store, context.session)
+        request = make_follow_up(text or "-", context, self._settings(), last, parent)
         if context.membership is None:
             return request
         kept = {"audience": last.audience, "address": last.address, "call_id": last.call_id}

@@ -4,7 +4,7 @@ of the list, and shuts down those that have had nothing to do for long."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import anyio
@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
 from ..policy.information_flow import withhold_private_parts
-from ..store.queries import shut_down_teammate, teammates_of
+from ..store.queries import shut_down_teammate, tasks_of_subagent, teammates_of
 from ..store.retry import retry_until_written
 from ..subagents.delegation import make_title
-from ..subagents.queries import TaskName, TaskPlace, add_task, count_live, tasks_of
+from ..subagents.queries import TaskName, TaskPlace, add_task, count_live
 from ..subagents.tasks import Subagents
 from ..tools.queries import change_task, load_tasks
 from ..types.commit import Change
@@ -97,8 +97,7 @@ class Teams:
         for each in mail:
             await self._try(partial(self._give, each))
         for name in dict.fromkeys(mate.team for mate in team):
-            waiting = {each.id for each in team if each.team == name and each.status == "waiting"}
-            await self._try(partial(self._settle, name, waiting))
+            await self._try(partial(self._settle, name))
         written_to = {(each.team, each.recipient) for each in mail}
         for mate in team:
             if mate.state == "leaving":
@@ -133,7 +132,7 @@ class Teams:
 
     async def _give_to_lead(self, mail: Mail, members: dict[str, Teammate]) -> None:
         sender = members.get(mail.sender)
-        tasks = await tasks_of(self._store, sender.id) if sender is not None else []
+        tasks = await tasks_of_subagent(self._store, sender.id) if sender is not None else []
         if not tasks:
             await self._write(queries.drop_mail(mail))
             return
@@ -173,7 +172,7 @@ class Teams:
 
     async def _keep_leases(self, mate: Teammate) -> list[Change]:
         """It goes on with what it had when it showed its plan."""
-        last = (await tasks_of(self._store, mate.id))[-1]
+        last = (await tasks_of_subagent(self._store, mate.id))[-1]
         lease = task_name(mate.id, last.round + 1)
         now = self._host.clock.now()
         return [
@@ -186,7 +185,7 @@ class Teams:
 
     async def _see_off(self, mate: Teammate) -> None:
         """It has shut down: what it held is free, once it has ended."""
-        tasks = await tasks_of(self._store, mate.id)
+        tasks = await tasks_of_subagent(self._store, mate.id)
         graph = await load_tasks(self._store, mate.team)
         holds = any(task.lease and id_of(task.lease) == mate.id for task in graph.values())
         if not holds and not any(task.is_live for task in tasks):
@@ -194,7 +193,7 @@ class Teams:
 
     async def _look_after(self, mate: Teammate) -> None:
         """Give it something to do; shut it down where there was nothing for long."""
-        tasks = await tasks_of(self._store, mate.id)
+        tasks = await tasks_of_subagent(self._store, mate.id)
         if not tasks:
             await self._write(shut_down_teammate(mate))
             return
@@ -211,17 +210,35 @@ class Teams:
         elif now - mate.idle_since >= idle_s:
             await self._write(queries.retire(mate))
 
-    async def _settle(self, team: str, waiting: Collection[str]) -> None:
+    async def _settle(self, team: str) -> None:
         """What was worked on, and is worked on no more, is done or free again; but for what those
         have who wait for a word on their plan."""
         graph = await load_tasks(self._store, team)
         for task in graph.values():
-            if not task.lease or id_of(task.lease) in waiting:
+            if not task.lease:
                 continue
-            works = await tasks_of(self._store, id_of(task.lease))
+            works = await tasks_of_subagent(self._store, id_of(task.lease))
             work = next((each for each in works if each.name == task.lease), None)
-            if work is None or not work.is_live:
+            if work is not None and work.is_live:
+                continue
+            if not await self._awaits_word(team, id_of(task.lease)):
                 await self._put(team, task, settle(graph, task, work))
+
+    async def _awaits_word(self, team: str, id_: str) -> bool:
+        """Whether this sub-agent has shown a plan and has not been given the answer. To be asked
+        when its work is over: a plan is shown before that. What is answered is on its way in the
+        same commit, so that is read last."""
+        mate = next((each for each in teammates_of(self._store, team) if each.id == id_), None)
+        if mate is None or mate.state != "active":
+            return False
+        if mate.waits:
+            return True
+        mail = await queries.wanted_mail(self._store)
+        return any(
+            each.kind == "plan_approval_response"
+            and (each.team, each.recipient) == (team, mate.name)
+            for each in mail
+        )
 
     async def _claim(self, mate: Teammate, last: SubagentTask) -> bool:
         """Have it take a task of the list. Returns whether there was one. The lease and the task
@@ -250,7 +267,7 @@ class Teams:
         self, mate: Teammate, request: TaskRequest, rows: Sequence[Change], further: Further
     ) -> None:
         """Give this teammate a further task, with these rows."""
-        last = (await tasks_of(self._store, mate.id))[-1]
+        last = (await tasks_of_subagent(self._store, mate.id))[-1]
         path = (*request.path[:-1], make_title(further.title, mate.name))
         plans = last.request.plans and not further.may_change
         row = add_task(

@@ -33,11 +33,12 @@ def echo(request: bytes) -> bytes:
 
 class EchoServer:
     """Reads a whole request, remembers it, answers, hangs up; with `keep` it goes on to the next
-    one."""
+    one. It keeps a connection open for `linger_s` after the other side has ended it."""
 
-    def __init__(self, answer: Answer = echo, *, keep: bool = False) -> None:
+    def __init__(self, answer: Answer = echo, *, keep: bool = False, linger_s: float = 0.0) -> None:
         self.answer = answer
         self.keep = keep
+        self.linger_s = linger_s
         self.requests: list[bytes] = []
         self.accepted = 0
         self.port = 0
@@ -65,7 +66,7 @@ class EchoServer:
                     with anyio.move_on_after(0.2):
                         await stream.receive()
                 except (OSError, anyio.EndOfStream, anyio.BrokenResourceError):
-                    return
+                    await anyio.sleep(self.linger_s)
 
         async with listener:
             await listener.serve(one)

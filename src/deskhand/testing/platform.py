@@ -31,6 +31,9 @@ HANDED_OVER_S = 0.1
 """How long the mutant takes from one message to the next, so that any kill finds some confirmed and
 not yet safe."""
 _WORD = re.compile(r"\bm\d+\b")
+_TOLD = ("[sub-agent ", "[teammate ")
+_TAKEN_IN = "write to it with message_teammate"
+MATES = 2
 
 
 class Update(msgspec.Struct, frozen=True):
@@ -53,11 +56,14 @@ class PlatformMessage(msgspec.Struct, frozen=True):
 class Platform:
     """The server. All lists are the truth, in the order in which it happened. `busy` is the share
     of messages, and of questions to the model, of which it wants to hear only after one of `busy_s`
-    seconds."""
+    seconds. With `teams` each chat begins by allowing them."""
 
-    def __init__(self, seed: int, latency_s: tuple[float, float] = (0.02, 0.08)) -> None:
+    def __init__(
+        self, seed: int, latency_s: tuple[float, float] = (0.02, 0.08), *, teams: bool = False
+    ) -> None:
         self.random = random.Random(seed)
         self.latency_s = latency_s
+        self._teams = teams
         self.dropped = DROPPED
         self.busy = 0.0
         self.busy_s = (2, 8)
@@ -70,7 +76,8 @@ class Platform:
     def write(self) -> Update:
         """Somebody writes the next message."""
         number = len(self.updates) + 1
-        update = Update(number, f"chat{number % CHATS}", f"please do m{number}")
+        text = "/teams on" if self._teams and number <= CHATS else f"please do m{number}"
+        update = Update(number, f"chat{number % CHATS}", text)
         self.updates.append(update)
         return update
 
@@ -135,40 +142,71 @@ class Platform:
 
 def _reply(messages: list[dict[str, object]], *, helpers: bool) -> dict[str, object]:
     """One effect for each word that was written since the last answer, then the answer with all of
-    them. With `helpers` some are left to a sub-agent or to a script; what is told of these later is
-    only noted."""
+    them. With `helpers` some are left to a sub-agent, a teammate or a script; what is told of these
+    later is only noted."""
     words: list[str] = []
     called: set[str] = set()
+    taken_in: list[str] = []
     for message in messages:
-        if message["role"] == "user" and "[sub-agent " in str(message["content"]):
+        content = str(message["content"])
+        if message["role"] == "user" and any(mark in content for mark in _TOLD):
             continue
         if message["role"] == "user":
-            words += [word for word in _WORD.findall(str(message["content"])) if word not in words]
+            words += [word for word in _WORD.findall(content) if word not in words]
         elif message["role"] == "assistant":
             calls = message.get("tool_calls")
             called |= set(_WORD.findall(str(calls))) if calls else set()
             words = words if calls else []
+            taken_in = []
+        elif _TAKEN_IN in content:
+            taken_in.append(str(message["tool_call_id"]).removeprefix("c_"))
     missing = [word for word in words if word not in called]
-    if not missing:
+    if not missing and not taken_in:
         said = f"done {' '.join(words)}" if words else "noted"
         return {"role": "assistant", "content": said}
-    calls_ = []
-    for i, word in enumerate(missing):
-        name, given = _choose_call(word) if helpers else ("effect", {"text": word})
-        function = {"name": name, "arguments": msgspec.json.encode(given).decode()}
-        calls_.append({"index": i, "id": f"c_{word}", "type": "function", "function": function})
+    choose = _choose_call if helpers else _make_effect
+    made = [(f"w_{word}", *_write_to_mate(word)) for word in taken_in]
+    made += [(f"c_{word}", *choose(word)) for word in missing]
+    calls_ = [
+        {
+            "index": i,
+            "id": id_,
+            "type": "function",
+            "function": {"name": name, "arguments": msgspec.json.encode(given).decode()},
+        }
+        for i, (id_, name, given) in enumerate(made)
+    ]
     return {"role": "assistant", "content": None, "tool_calls": calls_}
 
 
-def _choose_call(word: str) -> tuple[str, dict[str, str]]:
+_MadeCall = tuple[str, dict[str, str]]
+
+
+def _choose_call(word: str) -> _MadeCall:
     """The call that does this: the effect itself, or something that makes it."""
     match int(word[1:]) % 4:
         case 1:
             return "spawn_agent", {"task": f"please do {word}"}
+        case 2:
+            given = {"name": _name_mate(word), "role": "helper", "prompt": f"please do {word}"}
+            return "spawn_teammate", given
         case 3:
             return "run_script", {"script": f"print(call('effect', text={word!r}))"}
         case _:
-            return "effect", {"text": word}
+            return _make_effect(word)
+
+
+def _make_effect(word: str) -> _MadeCall:
+    return "effect", {"text": word}
+
+
+def _write_to_mate(word: str) -> _MadeCall:
+    """To a teammate that could not be taken in, as it is in the team already."""
+    return "message_teammate", {"to": _name_mate(word), "content": f"please do {word}"}
+
+
+def _name_mate(word: str) -> str:
+    return f"mate{int(word[1:]) // 4 % MATES}"
 
 
 class HttpChannel:

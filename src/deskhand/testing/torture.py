@@ -24,6 +24,7 @@ from ..config.database import open_store
 from ..gateway.outbox import DUPLICATE
 from ..store.queries import visible_subagents
 from ..store.sql_store import SqlStore
+from ..teams.queries import wanted_mail
 from ..types import events as e
 from .platform import Platform
 from .torture_child import ANN, HELPERS, settings_at
@@ -58,6 +59,7 @@ class TortureReport(msgspec.Struct):
     out_of_order: int = 0
     effects_twice: int = 0
     helped: int = 0
+    by_teammates: int = 0
     told_interrupted: int = 0
     told_failure: int = 0
     web_messages: int = 0
@@ -101,7 +103,7 @@ class Torture:
         self.kills = kills
         self.mode = mode
         self.drain_s = DRAIN_S
-        self.platform = Platform(seed)
+        self.platform = Platform(seed, teams=mode == HELPERS)
         self.report = TortureReport()
         self.url = ""
         self._seed = seed
@@ -146,10 +148,13 @@ class Torture:
 
     async def _feed(self) -> None:
         while self._feeding:
-            waiting = len(self.platform.updates) - self.platform.confirmed
-            if waiting < WAITING:
+            if self.count_waiting() < WAITING:
                 self.platform.write()
             await anyio.sleep(FEED_S)
+
+    def count_waiting(self) -> int:
+        """How many messages wait: with WAITING of them, nobody writes another."""
+        return len(self.platform.updates) - self.platform.confirmed
 
     async def _start(self) -> anyio.abc.Process:
         """A child that has polled at least once since it was started."""
@@ -299,7 +304,8 @@ class Torture:
         ended = {received[inbox_id] for inbox_id in answered if inbox_id in received}
         told = {word[1:] for sent in platform.sent for word in sent.text.split() if word[0] == "m"}
         told |= {received[inbox_id] for inbox_id in failed if inbox_id in received}
-        report.lost = sum(str(u.id) not in ended or str(u.id) not in told for u in platform.updates)
+        said_to = [str(update.id) for update in platform.updates if update.text[0] != "/"]
+        report.lost = sum(id_ not in ended or id_ not in told for id_ in said_to)
         report.told_failure = len(failed)
         counts = collections.Counter(sent.key for sent in platform.sent)
         fresh = [sent for sent in platform.sent if sent.mark != DUPLICATE]
@@ -322,13 +328,19 @@ class Torture:
                 latest[sent.chat] = max(numbers)
 
     async def _compare_helpers(self, store: SqlStore) -> None:
-        """Every task that was given to a sub-agent or a script has ended."""
+        """Every task that was given to a sub-agent, a teammate or a script has ended, and what was
+        written to a teammate was given to it."""
         tasks = await visible_subagents(store, ANN, "", ended=True, limit=100_000)
-        self.report.helped = sum(task.state == "done" for task in tasks)
+        done = [task for task in tasks if task.state == "done"]
+        self.report.helped = len(done)
+        self.report.by_teammates = sum(bool(task.request.teammate) for task in done)
         left = [task for task in tasks if task.is_live or not task.told]
         self.report.faults += [f"{task.name} {task.state}, told: {task.told}" for task in left]
-        if self.mode == HELPERS and self.report.helped < self.report.messages / 10:
-            self.report.faults.append(f"only {self.report.helped} tasks of helpers were done")
+        self.report.faults += [f"mail {mail.id} is on its way" for mail in await wanted_mail(store)]
+        done_by = {"helpers": len(done), "teammates": self.report.by_teammates}
+        for who, count in done_by.items() if self.mode == HELPERS else ():
+            if count < self.report.messages / 20:
+                self.report.faults.append(f"only {count} tasks of {who} were done")
 
     def _compare_web(self, logs: Mapping[str, list[e.Recorded]]) -> None:
         """What was taken is there once and answered, and each client has the bytes of the log."""
@@ -390,7 +402,9 @@ def main() -> None:
     parser.add_argument("--mutant", default="true", choices=["true", "ack-first", "publish-first"])
     parser.add_argument("--store", default="sqlite", choices=["sqlite", "postgres"])
     parser.add_argument(
-        "--helpers", action="store_true", help="leave some of the work to sub-agents and scripts"
+        "--helpers",
+        action="store_true",
+        help="leave some of the work to sub-agents, teammates and scripts",
     )
     chosen = parser.parse_args()
     mode = HELPERS if chosen.helpers else chosen.mutant

@@ -13,6 +13,7 @@ from aiohttp import ClientSession  # noqa: TID251 -- loopback
 from ..assembly.models import Models
 from ..config.clock import SystemClock
 from ..config.config import Config, Home, Settings
+from ..mcp.setup import make_program_config
 from ..runtime.app import App, Parts, open_app
 from ..runtime.http_server import AppServer
 from ..store.sqlite import SqliteStore
@@ -20,7 +21,7 @@ from ..supervision.supervise import RESTART
 from ..tools.base import Context, Outcome, Spec, Tool, call_label, make_result
 from ..types.clock import Clock
 from ..types.commit import Commit
-from ..types.errors import StoreUnavailable
+from ..types.errors import StoreUnavailable, ToolError
 from ..types.identity import Inbound, Principal
 from ..types.interpreter import tune_interpreter
 from .clock import OneClock, Shift, ShiftedClock
@@ -47,6 +48,22 @@ class SinkEffect:
         return make_result(f"did {note.text}", call_label(context))
 
 
+class ServedEffect:
+    """The same by the MCP server, once its tool is known."""
+
+    spec = SinkEffect.spec
+
+    def __init__(self) -> None:
+        self.app: App | None = None
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        found = () if self.app is None else self.app.features.tools(context.agent)
+        served = next((each for each in found if each.spec.name == f"mcp__{SERVER}__effect"), None)
+        if served is None:
+            raise ToolError("the server has not begun yet")
+        return await served.run(arguments, context)
+
+
 class EagerStore(SqliteStore):
     """The mutant that must be caught: who follows hears of events before they are on disk."""
 
@@ -61,22 +78,37 @@ class EagerStore(SqliteStore):
 
 
 HELPERS = "helpers"
-"""The mode of a process that leaves some of its work to sub-agents and scripts."""
+"""The mode of a process that leaves some of its work to sub-agents, teammates and scripts."""
+HELPER_TOOLS = ("spawn_agent", "run_script", "spawn_teammate", "message_teammate")
+SERVERS = "servers"
+"""The mode of a process whose effect is the tool of an MCP server."""
+SERVER = "wild"
+SERVER_TIMEOUT_S = 3
 WORKER = "worker:"
 """The mode of a process that works beside another one; its name follows."""
 
 
-def settings_at(home: Path, url: str, worker: str = "") -> Settings:
+def describe_wild_server() -> dict[str, object]:
+    """Its settings, as `deskhand mcp add` makes them."""
+    script = str(Path(__file__).with_name("wild_server.py"))
+    made = make_program_config((sys.executable, "-P", script), timeout_s=SERVER_TIMEOUT_S)
+    found: dict[str, object] = msgspec.to_builtins(made)
+    return found
+
+
+def settings_at(home: Path, url: str, worker: str = "", mode: str = "") -> Settings:
     providers = {"fake": {"base_url": f"{url}/v1"}}
     raw: dict[str, object] = {
         "defaults": {"models": ["fake/model"]},
         "providers": providers,
         "web": {"port": 0},
         "jobs": {"storm_starts": 0},
+        "machine_rounds": 0,
         "memory": {"harvester": {"enabled": False}, "cleaner": {"enabled": False}},
         "reflection": {"enabled": False},
         "store": read_store_address(home),
     }
+    raw["mcp"] = {SERVER: describe_wild_server()} if mode == SERVERS else {}
     agents = int(path.read_text()) if (path := agents_beside(home)).exists() else 0
     if agents:
         names = [f"a{number}" for number in range(agents)]
@@ -122,7 +154,7 @@ def worker_of(mode: str) -> str:
 
 async def live(home: Path, url: str, mode: str) -> None:
     """Run until killed."""
-    settings = settings_at(home, url, worker_of(mode))
+    settings = settings_at(home, url, worker_of(mode), mode)
 
     def authorise(inbound: Inbound) -> Principal:
         return ANN
@@ -132,16 +164,18 @@ async def live(home: Path, url: str, mode: str) -> None:
         async def page(app: App) -> None:
             await AppServer(app, models).run()
 
-        tool = SinkEffect(url, session)
+        served = ServedEffect()
+        tool = served if mode == SERVERS else SinkEffect(url, session)
         channel = HttpChannel(url, session, ack_first=mode == "ack-first")
         store = EagerStore if mode == "publish-first" else None
         clock = clock_of(home, mode)
         tools: dict[str, Tool] = {tool.spec.name: tool}
         parts = Parts(models.open, tools, {}, (channel,), authorise, store, clock, serve=page)
         async with open_app(settings, parts) as app:
+            served.app = app
             if mode == HELPERS:
                 more = {each.spec.name: each for each in app.features.tools("default")}
-                tools |= {name: more[name] for name in ("spawn_agent", "run_script")}
+                tools |= {name: more[name] for name in HELPER_TOOLS}
             if isinstance(app.store, EagerStore):
                 app.store.app = app
             await app.run()

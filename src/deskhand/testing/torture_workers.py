@@ -38,7 +38,9 @@ LONGEST_STOP_S = 15.0
 APART_S = 90.0
 """Their clocks are apart by up to so much."""
 LIVES_S = 1.5
-"""How long all live from one blow to the next, at most."""
+"""How long all live from one blow to the next, at most, where people come to write meanwhile."""
+MESSAGES_A_BLOW = 6
+"""So many messages are written for each blow, however slow the machine is."""
 BLOWS = {"killed": 50, "stopped": 30, "cut": 15, "crashed": 5}
 """How often a blow kills a process, stops one, cuts all connections, crashes the server."""
 LAGGED = 40
@@ -127,6 +129,7 @@ class WorkersTorture(PostgresTorture):
                 await self._refuse_transactions()
             for _ in range(self.kills):
                 await anyio.sleep(self.platform.random.uniform(0.1, LIVES_S))
+                await self._wait_for_messages()
                 await self._strike()
                 await self.look_after()
                 self.report.kills += 1
@@ -140,6 +143,14 @@ class WorkersTorture(PostgresTorture):
                 for process in self._running.values():
                     _signal(process, signal.SIGKILL)
                     await process.wait()
+
+    async def _wait_for_messages(self) -> None:
+        """A blow hits nothing where nobody could write since the last ones."""
+        wanted = MESSAGES_A_BLOW * (self.report.kills + 1)
+        with anyio.fail_after(READY_S):
+            while len(self.platform.updates) < wanted:
+                await self.look_after()
+                await anyio.sleep(0.05)
 
     async def _refuse_transactions(self) -> None:
         """Begin when the tables are there."""

@@ -50,6 +50,7 @@ TOOL_ALIASES = {
     "task": "spawn_agent",
     "delegate": "spawn_agent",
     "localagents": "subagents",
+    "acpagents": "remote_agent",
     "run_program": "run_script",
     "execute_code": "run_script",
 }
@@ -136,6 +137,7 @@ PARAMETER_ALIASES: dict[str, dict[str, str]] = {
         "file": "path",
         "file_path": "path",
     },
+    "run_skill": {**dict.fromkeys(("name", "skill_name"), "skill"), "timeout": "timeout_s"},
     "manage_tasks": {
         "id": "task_id",
         "parent": "parent_id",
@@ -196,10 +198,23 @@ def find_tool(name: str, tools: Tools, arguments: msgspec.Raw = NO_ARGUMENTS) ->
         argument, other = _BY_ARGUMENT[name]
         if other in tools and (name not in tools or argument.search(bytes(arguments))):
             return tools[other]
-    tool = tools.get(name) or tools.get(TOOL_ALIASES.get(name, ""))
+    tool = tools.get(name) or tools.get(TOOL_ALIASES.get(name, "")) or _find_mcp(name, tools)
     if tool is None or name in tools or name not in IMPLIED_ARGUMENTS:
         return tool
     return _Meaning(tool, IMPLIED_ARGUMENTS[name])
+
+
+def _find_mcp(name: str, tools: Tools) -> Tool | None:
+    """The tool of an MCP server that operator-use calls `mcp_server_tool`; None where several could
+    be meant."""
+    if not name.startswith("mcp_") or name.startswith("mcp__"):
+        return None
+    meant = [
+        tool
+        for each, tool in tools.items()
+        if each.startswith("mcp__") and each.replace("__", "_") == name.replace("__", "_")
+    ]
+    return meant[0] if len(meant) == 1 else None
 
 
 class _Meaning:
@@ -236,6 +251,8 @@ def normalize_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, An
         known = names.get(name, name)
         ours[name if known in arguments or known in ours else known] = value
     match tool:
+        case "read_skill":
+            ours.pop("args", None)  # what it is wanted for stands in the conversation
         case "read_file":
             _limit_to_end_line(ours)
         case "write_file" if isinstance(ours.get("overwrite"), bool) and "mode" not in ours:

@@ -20,10 +20,11 @@ from ..types.effects import Effect, Replay
 from ..types.errors import ToolError
 from ..types.identity import EVERYBODY, Address, Principal
 from ..types.labels import LOCAL, UNTRUSTED, Label, join_labels
-from ..types.messages import ResultPart, ResultStatus, Text
+from ..types.messages import Message, ResultPart, ResultStatus, Text
 from ..types.options import SessionOptions
 from ..types.process import Process
 from ..types.teams import TeamMembership
+from ..types.trace_ids import SpanParent
 from .command_network import CommandNetwork, NetworkUser
 from .file_snapshots import FileSnapshots
 from .paths import Allowed, Workspace
@@ -37,8 +38,9 @@ class Spec(msgspec.Struct, frozen=True):
 
     With a `mode` it is offered where the conversation is in that, though it is deferred; those of
     teams nowhere else. `hint`
-    says in a few words what a deferred tool is for, where its name does not. Tools whose effect is
-    `none` or `fetch` and that may run again run side by side.
+    says in a few words what a deferred tool is for, where its name does not; deferred tools of one
+    `group` are told of together, by its name. Tools whose effect is `none` or `fetch` and that may
+    run again run side by side.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Spec(msgspec.Struct, frozen=True):
     timeout_s: float = 120.0
     mode: ToolMode = ""
     hint: str = ""
+    group: str = ""
 
     @property
     def is_parallel(self) -> bool:
@@ -180,7 +183,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     labels name them: what is for others never reaches it. `approved`: a person saw exactly this
     call and allowed it. `person` is the one who is alone with the agent, EVERYBODY where it is a
     group or several have taken part. `options` say how the conversation is held. `call_id` is the
-    call. `membership` is the place in a team, where a teammate makes the call.
+    call. `membership` is the place in a team, where a teammate makes the call. `answer` is what a
+    person said to its `PersonQuestion`.
     """
 
     session: str
@@ -198,11 +202,17 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     options: SessionOptions = SessionOptions()
     call_id: str = ""
     membership: TeamMembership | None = None
+    answer: Message | None = None
 
     @property
     def board(self) -> str:
         """The conversation whose task list is meant: a teammate has that of its lead."""
         return self.membership.team if self.membership is not None else self.session
+
+    @property
+    def span(self) -> SpanParent | None:
+        """Under which span of a trace this call stands; None outside of a conversation."""
+        return None
 
     def emit(self, text: str) -> None:
         """Show output while the tool runs. It may be dropped, and never blocks. Outside of a
@@ -232,11 +242,13 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class PersonQuestion(msgspec.Struct, frozen=True):
-    """The call rests until a person answers, for at most `wait_s`."""
+    """The call rests until a person answers, for at most `wait_s`. The answer is its result; a call
+    that `resumes` is run again with that in `Context.answer`."""
 
     question: str
     choices: tuple[str, ...] = ()
     wait_s: float = 24 * 3600.0
+    resumes: bool = False
 
 
 class Delegated(msgspec.Struct, frozen=True):

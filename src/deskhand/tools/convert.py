@@ -4,7 +4,7 @@ whoever made them."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -138,26 +138,44 @@ async def convert_document(
     return Converted(answer.text, answer.title[:300], kind, answer.hidden, tuple(answer.notes))
 
 
-def make_python_command(module: str, stdin: bytes) -> SandboxCommand:
-    """Runs `main` of one of our modules with the interpreter that runs us. It sees itself, its
-    libraries and our package, and nothing else of the machine."""
+class FoundPython(msgspec.Struct, frozen=True):
+    """The interpreter that runs us: the `program`, the folders in which packages are installed, our
+    own among them, and what has to be seen of the machine for it to run."""
+
+    program: str
+    libraries: tuple[str, ...]
+    mounts: tuple[Mount, ...]
+
+
+def find_python(packages: Sequence[str] = LIBRARIES) -> FoundPython:
+    """Where these `packages`, and all that is installed beside them, can be imported."""
     ours = Path(__file__).resolve().parents[2]  # what Python lists to find our package
     base = Path(sys.base_prefix).resolve()
     found = [
-        spec.origin for name in LIBRARIES if (spec := find_spec(name)) is not None and spec.origin
+        spec.origin for name in packages if (spec := find_spec(name)) is not None and spec.origin
     ]
-    libraries = {str(Path(origin).resolve().parents[1]) for origin in found}
+    libraries = sorted({str(Path(origin).resolve().parents[1]) for origin in found})
     paths = sorted({str(base), str(ours), *libraries}, key=len)
     shown: list[str] = []
     for path in paths:  # neither what the system shows anyway, nor what lies in another
         if not any(Path(path).is_relative_to(each) for each in ("/usr", *shown)):
             shown.append(path)
-    python = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
+    program = f"{base}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
+    return FoundPython(program, (str(ours), *libraries), tuple(Mount(path) for path in shown))
+
+
+def make_python_command(
+    module: str, stdin: bytes, packages: Sequence[str] = LIBRARIES
+) -> SandboxCommand:
+    """Runs `main` of one of our modules with the interpreter that runs us. It sees itself, our
+    package, the folders in which these `packages` are installed, and nothing else of the
+    machine."""
+    python = find_python(packages)
     start = f"import sys; sys.path[:0] = sys.argv[1:]; from {module} import main; main()"
     return SandboxCommand(
-        argv=(python, "-I", "-S", "-B", "-c", start, str(ours), *sorted(libraries)),
-        cwd=str(ours),
-        mounts=tuple(Mount(path) for path in shown),
+        argv=(python.program, "-I", "-S", "-B", "-c", start, *python.libraries),
+        cwd=python.libraries[0],
+        mounts=python.mounts,
         stdin=stdin,
         timeout_s=TIMEOUT_S,
         memory_bytes=MEMORY_BYTES,

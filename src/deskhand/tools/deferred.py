@@ -8,6 +8,7 @@ is appended in the order in which it came. What stands before it in a request st
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -164,13 +165,16 @@ def restrict_tools(tools: Tools, names: Sequence[str]) -> dict[str, Tool]:
 
 
 def render_tool_list(specs: Sequence[Spec]) -> str:
-    """All of them by their names: with their hints, or without where that would be too long."""
+    """All of them by their names: with their hints, or without where that would be too long. Those
+    of a group in one word."""
+    alone = [spec for spec in specs if not spec.group]
+    groups = Counter(spec.group for spec in specs if spec.group)
+    grouped = "".join(f", {name}* ({count} tools)" for name, count in groups.items())
     hinted = ", ".join(
-        f"{spec.name} ({escape_invisible(spec.hint)})" if spec.hint else spec.name for spec in specs
+        f"{spec.name} ({escape_invisible(spec.hint)})" if spec.hint else spec.name for spec in alone
     )
-    if len(hinted) <= MAX_LIST_CHARS:
-        return hinted
-    return _join_names(specs)
+    named = hinted if len(hinted) <= MAX_LIST_CHARS else _join_names(alone)
+    return (named + grouped).removeprefix(", ")
 
 
 def render_tool_line(spec: Spec) -> str:
@@ -184,8 +188,8 @@ def render_tool_line(spec: Spec) -> str:
 
 def search_specs(query: str, specs: Sequence[Spec]) -> list[Spec]:
     """Those whose names stand in the query; else those that its words fit best."""
-    asked = {each.strip("`'\"") for each in re.split(r"[\s,;]+", query.removeprefix("select:"))}
-    named = [spec for spec in specs if spec.name in asked]
+    asked = {each.strip("`'\"*") for each in re.split(r"[\s,;]+", query.removeprefix("select:"))}
+    named = [spec for spec in specs if spec.name in asked or (spec.group and spec.group in asked)]
     if named:
         return named[:MAX_NAMED]
 

@@ -102,6 +102,17 @@ def decode_arguments(arguments: msgspec.Raw, into: type[S], tool: str = "") -> S
         ) from error
 
 
+def decode_object(arguments: msgspec.Raw) -> dict[str, Any]:
+    """The arguments of a tool that checks them itself. Raises ToolError."""
+    try:
+        given = decode_json(bytes(arguments))
+    except (ValueError, RecursionError) as error:
+        raise ToolError(f"invalid arguments: {error}") from error
+    if not isinstance(given, dict):
+        raise ToolError("invalid arguments: an object is expected")
+    return given
+
+
 def decode_json(arguments: bytes) -> Any:
     """The arguments as Python has them. Raises ValueError, RecursionError.
 
@@ -272,15 +283,21 @@ def make_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=256)
 def _encode_schema(arguments: type[msgspec.Struct]) -> bytes:
-    whole = msgspec.json.schema(arguments)
-    definitions: dict[str, Any] = whole.pop("$defs", {})
-    top: dict[str, Any] = definitions.pop(whole["$ref"].removeprefix(_DEFINED))
+    return msgspec.json.encode(tidy_schema(msgspec.json.schema(arguments)))
+
+
+def tidy_schema(whole: dict[str, Any]) -> dict[str, Any]:
+    """A schema as a model is shown it: an object at its top, definitions that are used once where
+    they are used, and nothing that a model has no use for."""
+    definitions: dict[str, Any] = dict(whole.get("$defs", {}))
+    top = {name: each for name, each in whole.items() if name != "$defs"}
+    if "$ref" in top:
+        top = definitions.pop(top["$ref"].removeprefix(_DEFINED))
     top.pop("description", None)  # of the struct, for who reads our source
     uses = Counter(_list_references([top, definitions]))
     once = {name: each for name, each in definitions.items() if uses[_DEFINED + name] == 1}
     several = {name: each for name, each in definitions.items() if name not in once}
-    schema = _inline_definitions(top | ({"$defs": several} if several else {}), once)
-    return msgspec.json.encode(_shorten_schema(schema))
+    return _shorten_schema(_inline_definitions(top | ({"$defs": several} if several else {}), once))
 
 
 def _list_references(node: Any) -> list[str]:

@@ -68,7 +68,7 @@ class ExtractTool:
             "afterwards; this does not. Give `path` or `url`, and `fields`: each a name, a "
             "kind and what it is about."
         )
-        self.spec = Spec("extract", description, make_schema(Extract), hint="values out of text")
+        self.spec = Spec("extract", description, make_schema(Extract), hint="values")
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
@@ -27,6 +27,7 @@ from .label_marks import listing_label, load_marks
 from .output import make_bounded_result
 from .patch import apply_patch
 from .paths import OpenedFile, Place, Workspace
+from .skill_history import find_skill_file, make_history_files
 from .watch import change_file
 
 MAX_READ_BYTES = 10 << 20
@@ -82,7 +83,7 @@ async def write_file(
         )
     data = _new_content(before.data if before is not None else None, content, mode)
     label = await _written_label(before if mode == "append" else None, context)
-    rows = await _write_undoable("write_file", path, data, context, label)
+    rows = await write_undoable("write_file", path, data, context, label)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "added to" if mode == "append" else "replaced"
     if before is None:
@@ -116,7 +117,7 @@ async def edit_file(
     if after == before.data:
         raise ToolError(f"this would not change {path!r}")
     label = await _written_label(before, context)
-    rows = await _write_undoable("edit_file", path, after, context, label)
+    rows = await write_undoable("edit_file", path, after, context, label)
     places = f" in {len(edits)} places" if len(edits) > 1 else ""
     result = make_result(f"ok, {path} changed{places}", join_labels((call_label(context), label)))
     return msgspec.structs.replace(result, changes=rows)
@@ -304,14 +305,25 @@ def _find_similar(path: str, context: Context) -> Place | None:
     return listed.place_of(plain[near[0]]) if near else None
 
 
-async def _write_undoable(
+async def write_undoable(
     tool: str, path: str, data: bytes, context: Context, label: Label
 ) -> tuple[Change, ...]:
     """Write the file, which has this label then; returns the rows that undo it. What was there is
-    on disk before it is touched."""
-    rows = await change_file(
-        context, tool, path, lambda: context.reach.files.write(path, data), label
-    )
+    on disk before it is touched. Of a skill the earlier versions are kept."""
+    write = context.reach.files.write
+    further: Sequence[tuple[str, bytes]] = ()
+    kept_label = label
+    if skill := find_skill_file(path, context):
+        before = await _read_or_none(path, context, to_write=True)
+        old = before.data if before is not None else None
+        further = await anyio.to_thread.run_sync(make_history_files, skill, old, data, context)
+        if before is not None:
+            kept_label = join_labels((label, await _opened_label(before, context)))
+    rows = await change_file(context, tool, path, partial(write, path, data), label)
+    for kept, content in further:
+        with suppress(ToolError):  # the skill itself is written, and that is what was asked for
+            act = partial(write, kept, content)
+            rows += await change_file(context, tool, kept, act, kept_label)
     _remember_version(path, data, context)
     return rows
 

@@ -24,7 +24,7 @@ def read_level(label: Label) -> int:
     return READ_PRIVATE if label.readers is not None else 0
 
 
-@tool(effect="network", replay="commit", name=REQUEST_HOST, hint="network for shell")
+@tool(effect="network", replay="commit", name=REQUEST_HOST, hint="network")
 async def request_host(host: str, context: Context) -> Done:
     """Ask a person to let commands of this conversation reach a host over http and https, say
     pypi.org. Call it when a command's result says that a host is not reachable.

@@ -3,9 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .base import Tool
 from .hooks import Handler, HookName
+
+
+class Gathered:
+    """What a plugin gives. It stands for the registries of operator-use, whose plugins call
+    these."""
+
+    def __init__(self) -> None:
+        self.tools: list[Tool] = []
+        self.hooks: dict[str, Handler] = {}
+        self.prompts: list[str] = []
+
+    def register(self, given: Any, handler: Handler | None = None) -> None:
+        """A tool; or with a `handler` the hook of this name, such as BEFORE_TOOL_CALL."""
+        if handler is None:
+            self.tools.append(given)
+        else:
+            name = str(getattr(given, "value", given)).lower()
+            self.hooks[name] = handler
+
+    def attach(self, text: str) -> None:
+        """A section of the system prompt."""
+        self.prompts.append(text)
 
 
 class Plugin:
@@ -28,3 +51,23 @@ class Plugin:
     def get_hooks(self) -> Mapping[HookName, Handler]:
         """A handler for each hook that it wants."""
         return {}
+
+    def register_tools(self, registry: Gathered) -> None:
+        """Give the tools; those of `get_tools` unless it is overridden."""
+        for tool in self.get_tools():
+            registry.register(tool)
+
+    def register_hooks(self, hooks: Gathered) -> None:
+        """Give the handlers; those of `get_hooks` unless it is overridden."""
+        for name, handler in self.get_hooks().items():
+            hooks.register(name, handler)
+
+    def attach_prompt(self, prompt: Gathered) -> None:
+        """Give the section of the prompt; that of `get_system_prompt` unless it is overridden."""
+        prompt.attach(self.get_system_prompt())
+
+    def unregister_tools(self, registry: Any = None) -> None:
+        """Called when the plugin is disabled; so is `detach_prompt`."""
+
+    def detach_prompt(self, prompt: Any = None) -> None:
+        """Called when the plugin is disabled."""

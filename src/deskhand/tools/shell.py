@@ -6,14 +6,16 @@ from __future__ import annotations
 import re
 import tempfile
 from codecs import getincrementaldecoder
+from collections.abc import Awaitable, Callable
 from typing import IO
 
 import anyio.to_thread
+import msgspec
 from msgspec.structs import replace
 
 from ..sandbox.base import Exit, SandboxCommand
 from ..types.errors import SandboxError, ToolError
-from ..types.labels import LOCAL, join_labels
+from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import ResultStatus, Text, clean_text
 from .base import Context, Done, Tool
 from .command_network import CommandNetwork, NetworkUser
@@ -35,7 +37,7 @@ NO_OUTPUT = "[no output]"
 EXIT_CODE = re.compile(r"\n\[exit code: (\d+)\]")
 
 
-class _Output:
+class CommandOutput:
     """What a command prints, in bounded memory: the first bytes, the last bytes, and a file of the
     rest."""
 
@@ -112,39 +114,62 @@ async def _run_command(command: str, context: Context, limit_s: float, cwd: str)
         command_mounts(context),
         timeout_s=limit_s,
     )
-    return await run_watched(wanted, command, context)
+    return await run_command_watched(wanted, command, context)
 
 
-async def run_watched(
-    wanted: SandboxCommand, what: str, context: Context, tool: str = "shell"
-) -> Done:
-    """Run a command in the sandbox, and note what it does to the workspace, so that it can be
+class RanCommand(msgspec.Struct, frozen=True):
+    """How something in the sandbox has ended. `note` says it to the model, '' where its output is
+    all; `label` is that of what it knew beside what it has read and heard just now."""
+
+    status: ResultStatus
+    note: str
+    network: CommandNetwork
+    label: Label = LOCAL
+
+
+RunWatched = Callable[[CommandOutput, FileWatch], Awaitable[RanCommand]]
+
+
+async def run_watched(run: RunWatched, what: str, context: Context, tool: str = "shell") -> Done:
+    """Run something in the sandbox, and note what it does to the workspace, so that it can be
     undone. `what` is said of it to people. Raises ToolError."""
     async with await FileWatch.start(context, what, tool) as watch:
         with tempfile.TemporaryFile() as file:
-            output = _Output(file, context)
+            output = CommandOutput(file, context)
             try:
-                ended, network = await _run_sandboxed(wanted, context, output, watch)
+                ran = await run(output, watch)
             except SandboxError as error:
                 raise ToolError(str(error)) from error
             text = await output.render()
-        watch.set_network_label(network.output_label(LOCAL))
+        watch.set_network_label(ran.network.output_label(LOCAL))
         looked = await watch.finish()
-    status: ResultStatus = "ok" if ended.code == 0 else "error"
-    text += describe_exit(ended, wanted.timeout_s, bool(text)) + network.render_note() + looked.said
+    text += ran.note + ran.network.render_note() + looked.said
     why = explain_read_only(context)
     if why:
         text += f"\n[{why}]"
 
+    label = join_labels((looked.label, ran.label))
     rows = looked.rows
     if output.handle:
-        label = join_labels((context.label, looked.label))
-        rows += mark_blob(output.handle, label, context)
-    return Done((Text(text, looked.label),), status, rows)
+        rows += mark_blob(output.handle, join_labels((context.label, label)), context)
+    return Done((Text(text, label),), ran.status, rows)
+
+
+async def run_command_watched(
+    wanted: SandboxCommand, what: str, context: Context, tool: str = "shell"
+) -> Done:
+    """As `run_watched`, for a command."""
+
+    async def run(output: CommandOutput, watch: FileWatch) -> RanCommand:
+        ended, network = await _run_sandboxed(wanted, context, output, watch)
+        note = describe_exit(ended, wanted.timeout_s, bool(output.size))
+        return RanCommand("ok" if ended.code == 0 else "error", note, network)
+
+    return await run_watched(run, what, context, tool)
 
 
 async def _run_sandboxed(
-    wanted: SandboxCommand, context: Context, output: _Output, watch: FileWatch
+    wanted: SandboxCommand, context: Context, output: CommandOutput, watch: FileWatch
 ) -> tuple[Exit, CommandNetwork]:
     """Run it in the sandbox, with a way to the network where there can be one."""
     sandbox = await context.reach.host.open_sandbox()

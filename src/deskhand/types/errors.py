@@ -245,3 +245,10 @@ class SendRefused(ChannelError):
 
 class LoginRefused(ChannelError):
     """The platform does not let us in: check the key of this channel."""
+
+
+def first_of_group(error: BaseException) -> BaseException:
+    """The first exception that task groups have wrapped; any other one itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -173,7 +173,8 @@ class ApprovalAnswered(Event, frozen=True, tag="approval_answered"):
 
 
 class QuestionAsked(Event, frozen=True, tag="question_asked"):
-    """A tool asks the person of the turn. `behind` as in `ApprovalAsked`."""
+    """A tool asks the person of the turn. The answer is its result, or, where it `resumes`, it goes
+    on with that. `behind` as in `ApprovalAsked`."""
 
     ask_id: str
     call_id: str
@@ -181,6 +182,7 @@ class QuestionAsked(Event, frozen=True, tag="question_asked"):
     choices: tuple[str, ...]
     until: float
     behind: int = 0
+    resumes: bool = False
 
 
 class QuestionAnswered(Event, frozen=True, tag="question_answered"):

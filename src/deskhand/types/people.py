@@ -17,6 +17,10 @@ OWNER_NAME = "owner"
 """The user who sits at this machine. It always exists and has the role `owner`."""
 SIGN_IN_CHANNEL = "sign-in"
 """The channel of identities at the provider of sign-ins: their verified email addresses."""
+DEVICE_CHANNEL = "device"
+"""The channel of programs that wait until an owner lets them in: each is the hash of its code."""
+DEVICE_TTL_S = 600
+"""So long its code holds: it asks all the time whether it was let in."""
 GUEST = "guest"
 """The role of those who are no users and stand in a channel's `allow_from`. It is given to nobody
 else."""

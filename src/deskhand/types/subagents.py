@@ -13,6 +13,7 @@ from .identity import Address, Principal
 from .labels import LOCAL, Label
 from .messages import ToolCall
 from .options import SessionOptions
+from .trace_ids import SpanParent
 
 CHANNEL = "subagent"
 """Where sub-agents talk. Nothing is sent there: what they say is handed back, and people read the
@@ -36,7 +37,8 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     parent answers. `shared`: several people read there. `waits`: its call rests until then. `path`
     are the titles from there to this one, `agents` the names of the agents. `depends_on` are ids of
     sub-agents whose work is needed first. `teammate` is the name of a member of a team, and
-    `identity` what its system prompt says of it; with `plans` it only looks."""
+    `identity` what its system prompt says of it; with `plans` it only looks. `span` is that of the
+    call, in the trace that it all began in."""
 
     principal: Principal
     task: str
@@ -57,6 +59,7 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     agents: tuple[str, ...] = ()
     options: SessionOptions = SessionOptions()
     depends_on: tuple[str, ...] = ()
+    span: SpanParent | None = None
 
     @property
     def depth(self) -> int:
@@ -122,6 +125,11 @@ def subagent_session(agent: str, id_: str) -> str:
 def is_subagent_session(session: str) -> bool:
     """Whether this is the conversation of a sub-agent."""
     return SESSION_MARK in session and session.partition("/")[2].startswith(f"{CHANNEL}:")
+
+
+def id_of_session(session: str) -> str:
+    """The sub-agent whose conversation this is; '' for any other."""
+    return session.partition(SESSION_MARK)[2] if is_subagent_session(session) else ""
 
 
 _decode_request = msgspec.json.Decoder(TaskRequest).decode

@@ -66,7 +66,8 @@ class HandedOver(msgspec.Struct, frozen=True):
 class OpenCall(msgspec.Struct):
     """A call without a result.
 
-    `n` is the number of the event that made it. `yes_at` is when a person approved the call with
+    `n` is the number of the event that made it. With the `answer` to its question it `resumes`, or
+    has its result; `resumed`: it has begun to. `yes_at` is when a person approved the call with
     the hash `yes_binds`. `handed` is set while somebody else works on it. `rests_since` is when it
     was asked about or handed over. `counted`: it was asked about before. `alone`: the person wants
     a question about this call only. `together`: it was approved with others, and some of them may
@@ -81,6 +82,8 @@ class OpenCall(msgspec.Struct):
     yes_binds: str = ""
     refusal: str = ""
     answer: Message | None = None
+    resumes: bool = False
+    resumed: bool = False
     handed: HandedOver | None = None
     rests_since: float = 0.0
     counted: bool = False
@@ -158,7 +161,7 @@ def is_handed_to(call: OpenCall, to: HandedTo) -> bool:
 
 def make_call_closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:
     """The event that closes a call without a result of its own."""
-    if call.started and call.ask is None:
+    if call.started and (call.ask is None or call.resumes):
         reason = f"{reason}; it may or may not have happened"
     task = call.handed.id if call.handed is not None and is_handed_to(call, "subagent") else ""
     return CallClosed(call.call.id, status, reason, task)

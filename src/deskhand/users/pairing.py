@@ -21,7 +21,15 @@ from ..types.errors import ConfigError, Refused, StoreError, StoreUnavailable
 from ..types.identity import Inbound
 from ..types.labels import LOCAL
 from ..types.messages import Text
-from ..types.people import OWNER_NAME, SIGN_IN_CHANNEL, Identity, Pairing, User
+from ..types.people import (
+    DEVICE_CHANNEL,
+    DEVICE_TTL_S,
+    OWNER_NAME,
+    SIGN_IN_CHANNEL,
+    Identity,
+    Pairing,
+    User,
+)
 from . import queries
 from .owner_alerts import Alerts
 from .user_cache import Records
@@ -32,6 +40,8 @@ CODE_CHARS = 8
 CODE_TTL_S = 3600.0
 MAX_PENDING = 3
 """How many people may wait for approval on one channel."""
+MAX_PROGRAMS = 20
+"""How many programs may: nobody knows one from another by its name."""
 MAX_BAD_CODES = 5
 LOCKOUT_S = 3600.0
 FORGET_S = 24 * 3600.0
@@ -46,8 +56,11 @@ class Pairings(Records):
         if address.group or not inbound.sender or self._roster.snapshot().broken:
             return ""  # in a group, everybody would read the code
         code = "".join(secrets.choice(LETTERS) for _ in range(CODE_CHARS))
+        is_program = address.channel == DEVICE_CHANNEL
+        expires_at = now + (DEVICE_TTL_S if is_program else CODE_TTL_S)
+        most = MAX_PROGRAMS if is_program else MAX_PENDING
         add = queries.add_pairing(
-            code, address, inbound.sender, now=now, expires_at=now + CODE_TTL_S, most=MAX_PENDING
+            code, address, inbound.sender, now=now, expires_at=expires_at, most=most
         )
         _, added = await self._store.change([queries.expire_pairings(now - FORGET_S), add])
         return code if added else ""
@@ -71,7 +84,8 @@ class Pairings(Records):
         wanted = resolve_role(role or "member", self._roster.roles())
         snapshot = self._roster.snapshot()
         identity = Identity(asked.channel, asked.external_id, asked.account)
-        first = not (role or snapshot.name_by_identity)
+        people = [each for each in snapshot.name_by_identity if each.channel != DEVICE_CHANNEL]
+        first = not (role or people or asked.channel == DEVICE_CHANNEL)
         name = user or (OWNER_NAME if first else _free_user_name(identity, snapshot.users))
         known = snapshot.users.get(name)
         return User(name, known.roles if known is not None else (wanted,), (identity,))
@@ -91,11 +105,11 @@ class Pairings(Records):
             if name not in self._roster.snapshot().users:
                 changes += [queries.add_user(name, now), queries.add_role(name, new.roles[0])]
             address = await queries.pairing_address(self._store, asked.code)
-            welcome = Outgoing(f"people:in:{asked.code}", address, (Text(_welcome(name), LOCAL),))
-            changes += [
-                queries.add_identity(name, identity, now, address),
-                enqueue(welcome, now),  # by whichever process has the channel
-            ]
+            changes.append(queries.add_identity(name, identity, now, address))
+            if identity.channel != DEVICE_CHANNEL:
+                words = Text(_welcome(name), LOCAL)
+                welcome = Outgoing(f"people:in:{asked.code}", address, (words,))
+                changes.append(enqueue(welcome, now))  # by whichever process has the channel
             try:
                 await self._write("paired", f"{name} {format_identity(identity)}", *changes)
             except StoreUnavailable:
@@ -196,6 +210,6 @@ def check_identity(identity: Identity) -> Identity:
 
 
 RESERVED_CHANNELS = frozenset(
-    {"terminal", "web", "api", "door", "job", "subagent", "system", SIGN_IN_CHANNEL}
+    {"terminal", "web", "api", "door", "job", "subagent", "system", SIGN_IN_CHANNEL, DEVICE_CHANNEL}
 )
 """Surfaces of our own, where people are known by other means."""

@@ -21,6 +21,7 @@ from ..types.people import Scope as AccessScope
 from .errors import OPENAI_PREFIX, HttpProblem, error_response, to_http_problem
 from .guard import (
     ANONYMOUS,
+    DEVICE_PATHS,
     FORGERY_HEADER,
     SAFE_METHODS,
     SIGNED_PREFIX,
@@ -131,7 +132,8 @@ class Guarded:
             credential = id_token_of(scope["query_string"])
         may_change = not is_http or scope["method"] not in SAFE_METHODS
         if may_change:
-            signed = is_http and scope["path"].startswith(SIGNED_PREFIX)
+            path = scope["path"]
+            signed = is_http and (path.startswith(SIGNED_PREFIX) or path in DEVICE_PATHS)
             check_origin(headers, self._limits.origins, credential, signed=signed)
         if credential is None:
             return

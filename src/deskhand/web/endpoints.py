@@ -4,14 +4,17 @@ tests go by."""
 from __future__ import annotations
 
 from . import (
+    a2a,
     admin,
     alerts,
     blobs,
     changes,
     compat_computer,
     compat_openagent,
+    compat_operator,
     compat_sockets,
     conversations,
+    device_sign_in,
     files,
     held_files,
     jobs,
@@ -56,6 +59,9 @@ MODULES = (
     held_files,
     compat_computer,
     compat_openagent,
+    compat_operator,
+    device_sign_in,
+    a2a,
     openai,
 )
 _ALL: tuple[Endpoint, ...] = tuple(endpoint for room in MODULES for endpoint in room.ENDPOINTS)

@@ -60,6 +60,8 @@ def check_host(headers: Headers, hosts: frozenset[str]) -> None:
 
 SIGNED_PREFIX = "/api/hooks/"
 """Requests under this path are authenticated by their signature and carry no credential."""
+DEVICE_PATHS = ("/auth/device", "/auth/token")
+"""Where a program asks for its first credential."""
 
 
 def check_origin(
@@ -73,7 +75,7 @@ def check_origin(
     that may change something, and for every WebSocket.
 
     Without an Origin header only a program may send one: with its token in the header and no
-    cookie, or with its own signature (`signed`).
+    cookie, or where it needs none (`signed`): with its own signature, or to ask for one.
     """
     refused = HttpProblem(403, "wrong_origin", "Pages of other sites may not use this Deskhand.")
     origin = headers.get("origin")

@@ -149,7 +149,9 @@ def _query_parameters(endpoint: Endpoint, schemas: _Schemas) -> list[dict[str, A
 
 def _request_body(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any] | None:
     if endpoint.raw:
-        return {"required": True, "content": {endpoint.takes: {"schema": _RAW[endpoint.takes]}}}
+        kind = endpoint.body
+        schema = _RAW[endpoint.takes] if kind is None else schemas.get(kind)
+        return {"required": True, "content": {endpoint.takes: {"schema": schema}}}
     if endpoint.body is None:
         return None
     return {

@@ -16,7 +16,6 @@ from ..tools.base import ToolScope
 from ..types.clock import Clock, Ids
 from ..types.diffs import CallDiff
 from ..types.door import Door
-from ..types.events import Recorded
 from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
@@ -34,6 +33,7 @@ from .job_views import (
     Scheduler,
 )
 from .proposal_views import ProposalDetail, ProposalView
+from .settings import AgentServerConfig
 from .setup_views import BotView, CheckView, Key, ProbeView, SetupView
 from .shared_result import SharedResult
 from .sign_in import SignIn
@@ -164,7 +164,10 @@ class AdminBackend(Protocol):
         """The system prompt that the model would get in this conversation now, in its parts."""
         ...
 
-    def trace(self, log: Sequence[Recorded]) -> list[SpanView]: ...
+    async def trace(self, session: str) -> list[SpanView]:
+        """Each turn and call in this conversation and in those of its sub-agents, in the order in
+        which they ended."""
+        ...
 
     async def erase(self, principal: Principal, session: str) -> ErasedView:
         """Stop the session and erase what was said in it, with what was remembered from it alone.
@@ -305,6 +308,13 @@ class SetupBackend(Protocol):
     async def run_checks(self) -> list[CheckView]: ...
 
 
+class AgentServer(msgspec.Struct, frozen=True):
+    """How other agents find this server. `public_key` is '' where it signs nothing."""
+
+    settings: AgentServerConfig = AgentServerConfig()
+    public_key: str = ""
+
+
 class Web(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a handler may use. Each request gets it as `call.web`."""
 
@@ -327,6 +337,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     """How people sign in at a provider, where one is set."""
     proxied_hosts: frozenset[str] = frozenset()
     """Host names under which a proxy with TLS serves the page."""
+    agent_server: AgentServer = AgentServer()
     stopping: Event
     """Set when the service begins to stop. Streams end then, and clients reconnect later."""
     checkers: CapacityLimiter = msgspec.field(default_factory=make_check_limiter)

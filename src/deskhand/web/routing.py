@@ -62,6 +62,13 @@ class Call(msgspec.Struct, frozen=True):
             else f"{self.request.scope['scheme']}://{host}"
         )
 
+    @property
+    def public_origin(self) -> str:
+        """The same for programs, which send no origin: names of the settings are those of a proxy
+        with TLS."""
+        host = self.request.headers.get("host", "").lower()
+        return f"https://{host}" if host in self.web.proxied_hosts else self.origin
+
 
 Handler = Callable[[Call], Awaitable[Any]]
 
@@ -69,8 +76,9 @@ Handler = Callable[[Call], Awaitable[Any]]
 class Endpoint(msgspec.Struct, frozen=True):
     """One line of the table. `body` and `returns` are types whose schema is published; `media` is
     what comes out where that is not JSON. `raw`: the handler reads the body by itself, which is of
-    the type `takes`. `optional`: without a body, all of it is default. `limit` is how many bytes a
-    body may have, `invalid` the status for a field that does not fit, where that is not 400."""
+    the media type `takes`. `optional`: without a body, all of it is default. `limit` is how many
+    bytes a body may have, `invalid` the status for a field that does not fit, where that is not
+    400."""
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
@@ -116,10 +124,8 @@ async def read_body(
     data = await read_limited(request, limit)
     if not data.strip() and optional:
         data = b"{}"
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not (optional and data == b"{}"):
-        said = "Send JSON, with the header `Content-Type: application/json`."
-        raise HttpProblem(415, "not_json", said, faults=(FieldError("missing", ("body",), said),))
+    if not (optional and data == b"{}"):
+        check_is_json(request)
     check_depth(data)
     try:
         return msgspec.json.decode(data, type=type_)
@@ -130,6 +136,14 @@ async def read_body(
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"The body is no JSON: {error}.", json_fault(error)) from error
+
+
+def check_is_json(request: Request) -> None:
+    """Raises HttpProblem where the body is said to be something else."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        said = "Send JSON, with the header `Content-Type: application/json`."
+        raise HttpProblem(415, "not_json", said, faults=(FieldError("missing", ("body",), said),))
 
 
 def _decode_json(data: bytes) -> Any:

@@ -323,7 +323,7 @@ def iter_decisions(
 
 
 async def get_trace(call: Call) -> list[SpanView]:
-    return call.web.admin.trace(await call.web.store.events(await require_session(call)))
+    return await call.web.admin.trace(await require_session(call))
 
 
 _S = "/api/sessions/{name}"

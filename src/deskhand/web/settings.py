@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -41,6 +42,18 @@ class WebConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     plain_http: bool = False
     enabled: bool = True
     sign_in: SignInConfig = SignInConfig()
+
+
+class AgentServerConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What other agents find on this server. `device_sign_in`: a program without a token may ask
+    for one, which an owner grants with `deskhand pair`. `verify_signatures`: requests at /agents
+    and /runs must be signed by one of the `trusted_agents`, which gives the public key of each.
+    `sign`: this server has a key, whose public half it shows, and signs what it asks of others."""
+
+    device_sign_in: bool = False
+    verify_signatures: bool = False
+    trusted_agents: Mapping[str, str] = {}
+    sign: bool = False
 
 
 def check_sign_in(config: SignInConfig) -> None:

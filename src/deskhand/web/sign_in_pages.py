@@ -84,7 +84,7 @@ async def begin(call: Call) -> Response:
         f"{state}.{nonce}.{verifier}",
         LASTS_S,
         path=PATH,
-        secure=_origin(call).startswith("https:"),
+        secure=call.public_origin.startswith("https:"),
         httponly=True,
         samesite="lax",
     )
@@ -122,15 +122,8 @@ async def come_back(call: Call) -> Response:
     return response
 
 
-def _origin(call: Call) -> str:
-    """Under which address the browser reaches this page: names of the settings are those of a proxy
-    with TLS."""
-    host = call.request.headers.get("host", "").lower()
-    return f"https://{host}" if host in call.web.proxied_hosts else call.origin
-
-
 def _callback(call: Call) -> str:
-    return _origin(call) + CALLBACK
+    return call.public_origin + CALLBACK
 
 
 def _refuse(call: Call, reason: str, status: int) -> Response:

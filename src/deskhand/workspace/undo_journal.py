@@ -16,7 +16,6 @@ from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings, workspace_of
 from ..store.base import Store
 from ..store.blobs import DIGEST_PREFIX, Blobs
-from ..store.queries import subagents_of
 from ..tools import journal
 from ..tools.base import ToolScope
 from ..tools.journal import KV_FOLDER, TASKS_FOLDER, JournalEntry, UndoItem
@@ -41,11 +40,12 @@ from ..tools.watched_folder import (
 )
 from ..types.clock import Clock, Ids
 from ..types.errors import ConfigError, Refused, ToolError
-from ..types.events import AnyEvent, CommandRun, ModelReplied, Undone
+from ..types.events import AnyEvent, CommandRun, Undone
 from ..types.identity import Principal
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Text
 from .scope import SandboxProvider, ToolScopes, folders_without_secrets
+from .undo_subagents import find_tasks_of_turns, list_entries_of_tasks, stop_tasks
 
 log = logging.getLogger(__name__)
 
@@ -266,36 +266,15 @@ class UndoJournal:
         if undone is None or not isinstance(reply, CommandRun):
             return events
 
+        tasks = await find_tasks_of_turns(self._store, session, undone.to_n)
+        stopped = await stop_tasks(self._store, tasks)
         entries = await journal.entries_of_session(self._store, session, MAX_UNDONE)
         undo = [each for each in entries if _turn_number(each.key, session) > undone.to_n]
-        undo += await self._entries_of_subagents(session, undone.to_n, entries)
+        undo += await list_entries_of_tasks(self._store, tasks, entries)
         undo.sort(key=lambda entry: entry.n, reverse=True)
         outcomes = [await self._try_undo(who, each) for each in undo]
-        text = f"{reply.reply} {summarize_outcomes(outcomes)}"
+        text = " ".join(filter(None, (reply.reply, stopped, summarize_outcomes(outcomes))))
         return [replace(event, reply=text) if event is reply else event for event in events]
-
-    async def _entries_of_subagents(
-        self, session: str, after: int, own: Sequence[JournalEntry]
-    ) -> list[JournalEntry]:
-        """What sub-agents and scripts did for the calls of this session after the event `after`.
-        `own` are its entries: what they changed in its task list stands there."""
-        tail = await self._store.events(session, after)
-        replies = [each.event for each in tail if isinstance(each.event, ModelReplied)]
-        calls = {call.id for reply in replies for call in reply.message.calls}
-        todo = [
-            task
-            for task in subagents_of(self._store, session, MAX_UNDONE)
-            if task.request.call_id in calls and tail and task.at >= tail[0].at
-        ]
-        found = dict[int, JournalEntry]()
-        while todo:
-            task = todo.pop()
-            entries = await journal.entries_of_session(self._store, task.session, MAX_UNDONE)
-            entries += [each for each in own if each.key.startswith(f"{task.session}#")]
-            found |= {each.n: each for each in entries if each.at >= task.at}
-            below = subagents_of(self._store, task.session, MAX_UNDONE)
-            todo += [each for each in below if each.at >= task.at]
-        return list(found.values())
 
     async def _try_undo(self, who: Principal, entry: JournalEntry) -> Outcome:
         try:

@@ -1,5 +1,7 @@
 // What this browser stores: the end of each log, so that it can be read without the server, and
-// messages that are not sent yet.
+// messages that are not sent yet. Nothing is, while nobody is signed in.
+import { currentUser } from "./state.js";
+
 const MAX_EVENTS = 1500;
 const MAX_SESSIONS = 30;
 
@@ -13,6 +15,7 @@ function openDatabase() {
 }
 
 async function runTransaction(mode, work) {
+  if (!currentUser.value) return undefined; // what still runs after signing out brings nothing back
   try {
     const database = await openDatabase();
     return await new Promise((resolve, reject) => {

@@ -7,15 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deskhand.skills.python_functions import (
-    MOST_FILES,
-    Parameter,
-    PythonSkill,
-    PythonSkills,
-    PythonSkillScan,
-    parse_skills,
-    python_tools,
-)
+from deskhand.customtools.definitions import FileTool, FoundTools, Parameter
+from deskhand.customtools.files import MOST_FILES, ToolFiles
+from deskhand.customtools.functions import parse_functions
+from deskhand.customtools.processes import ToolProcesses
+from deskhand.customtools.tools import make_file_tools
 
 SOURCE = '''
 """A module."""
@@ -42,10 +38,10 @@ async def bare(text, *, at: "int" = LATER): ...
 
 
 def test_public_async_functions_are_tools() -> None:
-    found = parse_skills(SOURCE.encode(), "skills/weather.py")
+    found = parse_functions(SOURCE.encode(), "skills/weather.py")
     assert found.problems == ()
-    forecast, bare = found.skills
-    assert forecast == PythonSkill(
+    forecast, bare = found.tools
+    assert forecast == FileTool(
         "forecast",
         "[skill] The weather to come.",
         "skills/weather.py",
@@ -59,7 +55,7 @@ def test_public_async_functions_are_tools() -> None:
     )
     assert bare.description == "[skill] bare"
     assert bare.parameters == (Parameter("text", "str", True), Parameter("at", "int", False))
-    (tool, _), problems = python_tools(found, ())
+    (tool, _), problems = make_file_tools(found, (), ToolProcesses())
     assert problems == () and tool.spec.effect == "local_write" and tool.spec.replay == "never"
     assert tool.spec.parameters["required"] == ["city"]
     kinds = {name: each.get("type") for name, each in tool.spec.parameters["properties"].items()}
@@ -94,20 +90,24 @@ def test_public_async_functions_are_tools() -> None:
     ],
 )
 def test_what_is_no_tool_says_why(source: str, why: str) -> None:
-    found = parse_skills(source.encode(), "skills/x.py")
-    assert found.skills == () and (why in found.problems[0] if why or found.problems else True)
+    found = parse_functions(source.encode(), "skills/x.py")
+    assert found.tools == () and (why in found.problems[0] if why or found.problems else True)
 
 
 def test_the_last_of_a_name_counts_and_names_are_not_taken_twice() -> None:
-    twice = parse_skills(b"async def f(a: int): 'one'\nasync def f(b: str): 'two'", "skills/a.py")
-    assert [each.description for each in twice.skills] == ["[skill] two"]
+    twice = parse_functions(
+        b"async def f(a: int): 'one'\nasync def f(b: str): 'two'", "skills/a.py"
+    )
+    assert [each.description for each in twice.tools] == ["[skill] two"]
     assert (
-        parse_skills(b"async def f(a: int): 'one'\nasync def f(*b): 'two'", "skills/a.py").skills
+        parse_functions(b"async def f(a: int): 'one'\nasync def f(*b): 'two'", "skills/a.py").tools
         == ()
     )
-    other = PythonSkill("f", "[skill] other", "skills/b.py", ())
-    shell, bash = (PythonSkill(name, "", "skills/b.py", ()) for name in ("shell", "bash"))
-    tools, problems = python_tools(PythonSkillScan((*twice.skills, other, shell, bash)), {"shell"})
+    other = FileTool("f", "[skill] other", "skills/b.py", ())
+    shell, bash = (FileTool(name, "", "skills/b.py", ()) for name in ("shell", "bash"))
+    tools, problems = make_file_tools(
+        FoundTools((*twice.tools, other, shell, bash)), {"shell"}, ToolProcesses()
+    )
     assert [tool.spec.description for tool in tools] == ["[skill] two"]
     assert [problem.split(" is not a tool")[0] for problem in problems] == [
         "skills/b.py: f",
@@ -117,15 +117,17 @@ def test_the_last_of_a_name_counts_and_names_are_not_taken_twice() -> None:
 
 
 def test_what_nobody_sees_is_written_out() -> None:
-    (skill,) = parse_skills(
+    (skill,) = parse_functions(
         "async def f():\n    'Do\u200b it.\U000e0041'".encode(), "skills/a.py"
-    ).skills
+    ).tools
     assert skill.description == "[skill] Do\\u200b it.\\U000e0041"
-    (skill,) = parse_skills(
+    (skill,) = parse_functions(
         "async def f(a: str = 'x\u200b', b: str = 'x'): ...".encode(), "skills/a.py"
-    ).skills
+    ).tools
     assert [each.default for each in skill.parameters] == [None, "x"]
-    (skill,) = parse_skills(f"async def f():\n    '{'long ' * 200}'".encode(), "skills/a.py").skills
+    (skill,) = parse_functions(
+        f"async def f():\n    '{'long ' * 200}'".encode(), "skills/a.py"
+    ).tools
     assert len(skill.description) <= 310
 
 
@@ -135,9 +137,9 @@ def test_models_are_told_no_default_that_cannot_be_said() -> None:
         f"async def f(a: float = 1e999, b: int = 10 ** 9, {long}, d: str = '\\ud800', g: bool = "
         "True): ..."
     )
-    found = parse_skills(source.encode(), "skills/a.py")
-    assert [each.default for each in found.skills[0].parameters] == [None] * 5 + [True]
-    (tool,), _ = python_tools(found, ())
+    found = parse_functions(source.encode(), "skills/a.py")
+    assert [each.default for each in found.tools[0].parameters] == [None] * 5 + [True]
+    (tool,), _ = make_file_tools(found, (), ToolProcesses())
     assert msgspec.json.encode(tool.spec.parameters)
 
 
@@ -145,12 +147,12 @@ def test_a_folder_of_many_files_is_read_in_part(tmp_path: Path) -> None:
     (tmp_path / "skills").mkdir()
     for number in range(MOST_FILES + 5):
         (tmp_path / "skills" / f"f{number:03}.py").touch()
-    assert len(PythonSkills(tmp_path).stamp(1e12)) == MOST_FILES
+    assert len(ToolFiles(tmp_path).stamp(1e12)) == MOST_FILES
 
 
 def test_files_are_followed(tmp_path: Path) -> None:
-    skills = PythonSkills(tmp_path)
-    assert skills.find(1e12) == PythonSkillScan() and skills.stamp(1e12) == ()
+    skills = ToolFiles(tmp_path)
+    assert skills.find(1e12) == FoundTools() and skills.stamp(1e12) == ()
     for folder in ("skills", "memory/skills"):
         (tmp_path / folder).mkdir(parents=True)
     file = tmp_path / "memory" / "skills" / "one.py"
@@ -160,15 +162,15 @@ def test_files_are_followed(tmp_path: Path) -> None:
     (tmp_path / "skills" / "large.py").write_text("#" * 70_000)
     (tmp_path / "skills" / "link.py").symlink_to("/etc/passwd")
     now = file.stat().st_mtime
-    assert skills.find(now + 0.5) == PythonSkillScan(), "it was written just now"
+    assert skills.find(now + 0.5) == FoundTools(), "it was written just now"
     found = skills.find(now + 2)
     before = skills.stamp(now + 2)
-    assert [each.name for each in found.skills] == ["one"] and found.problems == (
+    assert [each.name for each in found.tools] == ["one"] and found.problems == (
         "skills/large.py is larger than 64 kB",
     )
     file.write_text("async def two(): 'Second one.'")
-    assert [each.name for each in skills.find(now + 9).skills] == ["two"] and skills.stamp(
+    assert [each.name for each in skills.find(now + 9).tools] == ["two"] and skills.stamp(
         now + 9
     ) != before
     file.unlink()
-    assert skills.find(now + 9).skills == ()
+    assert skills.find(now + 9).tools == ()

@@ -1,0 +1,135 @@
+"""Files of tools as tools of an agent."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection
+from hashlib import sha256
+from typing import Any
+
+import anyio.to_thread
+import msgspec
+
+from ..tools.aliases import TOOL_ALIASES
+from ..tools.approved import CHANGED_TEXT, load_bound
+from ..tools.base import Context, Done, Outcome, Spec, Tool
+from ..tools.define import decode_object, make_function_tool
+from ..tools.label_marks import load_marks
+from ..tools.paths import OpenedFile
+from ..tools.shell import CommandOutput, RanCommand, run_watched
+from ..tools.watch import FileWatch
+from ..types.effects import Effect
+from ..types.errors import ToolError
+from .definitions import FileTool, FoundTools, Parameter, ToolFile
+from .files import FILE_BYTES
+from .functions import KINDS
+from .processes import ToolProcesses
+
+MOST_TOOLS = 60
+GRACE_S = 30.0
+"""So much longer a call may take than its function: its process may have to be started."""
+
+
+def make_file_tools(
+    found: FoundTools, taken: Collection[str], processes: ToolProcesses
+) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    """The tools, and what is wrong with the others. Names that are `taken` or appear twice are left
+    out."""
+    tools: dict[str, Tool] = {}
+    problems = list(found.problems)
+    for each in found.tools:
+        if each.name in tools or each.name in taken or each.name in TOOL_ALIASES:
+            problems.append(f"{each.file}: {each.name} is not a tool: another one has this name")
+        elif len(tools) >= MOST_TOOLS:
+            problems.append(
+                f"{each.file}: {each.name} is not a tool: there are {MOST_TOOLS} already"
+            )
+        else:
+            tools[each.name] = _make_tool(each, processes)
+    return tuple(tools.values()), tuple(problems)
+
+
+def _make_tool(tool: FileTool, processes: ToolProcesses) -> Tool:
+    made = CustomTool(tool, processes)
+    if tool.schema is not None:
+        return made
+    fields = [_make_field(each) for each in tool.parameters]
+
+    async def run(context: Context, **given: Any) -> Done:
+        said = {name: value for name, value in given.items() if value is not None}
+        return await made.call(said, context)
+
+    return make_function_tool(made.spec, fields, run, ["context"])
+
+
+class CustomTool:
+    """A function of a file. Its arguments are checked in its process, where its types are."""
+
+    def __init__(self, tool: FileTool, processes: ToolProcesses) -> None:
+        self._tool = tool
+        self._processes = processes
+        self.spec = Spec(
+            tool.name,
+            tool.description,
+            tool.schema or {},
+            effect_of(tool),
+            "again" if tool.reads_only else "never",
+            timeout_s=tool.timeout_s + GRACE_S,
+        )
+
+    @property
+    def file(self) -> str:
+        """Its path in the workspace."""
+        return self._tool.file
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        return await self.call(decode_object(arguments), context)
+
+    async def call(self, given: dict[str, Any], context: Context) -> Done:
+        """Raises ToolError."""
+        tool = self._tool
+        read = context.reach.files.read_opened
+        opened = await anyio.to_thread.run_sync(read, tool.file, FILE_BYTES)
+        await _check_approved(opened, context)  # after reading it: what is checked is what runs
+        file = ToolFile(tool.file, opened.data, sha256(opened.data).digest(), opened.place)
+        shown = f"{tool.name} {shlex.quote(msgspec.json.encode(given).decode())}"
+
+        async def run(output: CommandOutput, watch: FileWatch) -> RanCommand:
+            return await self._processes.call(tool, file, given, context, (watch, output))
+
+        return await run_watched(run, shown, context, tool.name)
+
+
+def effect_of(tool: FileTool) -> Effect:
+    """What a call may do: what the sandbox lets it do."""
+    if not tool.reads_only:
+        return "local_write"
+    return "network" if tool.hosts else "none"
+
+
+async def _check_approved(opened: OpenedFile, context: Context) -> None:
+    """Raises ToolError when this content of a tool's file is held back."""
+    marks = await load_marks(context)
+    bound = await load_bound(context)
+    file = opened.place.asked
+    real = opened.place.real
+    if not all(
+        bound.allows(each, sha256(opened.data).digest()) for each in (real, marks.real_path(file))
+    ):
+        raise ToolError(CHANGED_TEXT.format(what=file))
+    label = marks.file_label(opened.place)
+    if bound.covers(real) or not (label.integrity == "untrusted" or label.by):
+        return
+    whose = f"text by {', '.join(label.by)}"
+    if label.integrity == "untrusted":
+        whose = "untrusted content"
+    raise ToolError(f"{file} is held back: it contains {whose}, and no owner has reviewed it since")
+
+
+def _make_field(parameter: Parameter) -> tuple[Any, ...]:
+    kind = KINDS[parameter.kind]
+    if parameter.required:
+        return parameter.name, kind
+    if parameter.default is None:
+        return parameter.name, kind | None, None
+    return parameter.name, kind, parameter.default

@@ -1,0 +1,1 @@
+"""Deskhand in editors, by the Agent Client Protocol."""

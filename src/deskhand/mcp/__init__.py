@@ -1,0 +1,1 @@
+"""MCP servers: programs and services that bring tools of their own."""
