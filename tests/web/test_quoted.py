@@ -87,6 +87,11 @@ ASKED: dict[str, Sequence[dict[str, Any]]] = {
     "kv_list": [{}],
     "web_fetch": [{"url": "http://127.0.0.1:9/"}],
     "web_search": [],  # asks the web
+    "browser": [
+        {"action": "look"},
+        {"action": "open", "url": "file:///etc/passwd"},
+        {"action": "close"},
+    ],
     "request_host": [{"host": "example.org"}],
     "list_skills": [{}],
     "read_skill": [{"skill": "evil"}, {"skill": "other"}, {"skill": "evil", "path": "nothing.md"}],

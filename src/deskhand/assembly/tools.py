@@ -11,6 +11,7 @@ import msgspec
 from ..config.config import Settings, workspace_of
 from ..models.catalogue import parse_model_name, read_catalogue
 from ..policy.profiles import (
+    BROWSER_TOOLS,
     CORE_TOOLS,
     DEFERRED_TOOLS,
     Offered,
@@ -42,6 +43,7 @@ from ..tools.image_gen import ImageProvider, make_image_tool
 from ..tools.paths import Allowed
 from ..tools.process import make_process_tools
 from ..tools.program.run_program import make_program_tools
+from ..tools.render import find_browser
 from ..tools.search_web import make_web_search_tool
 from ..tools.send_file import SendFile
 from ..tools.tiers import make_further_tiers
@@ -115,8 +117,17 @@ def make_tools(
     known = builtin_tools(settings, agent, skills, people)
     own = (tool for tool in (*known, *beside) if is_offered(offered, tool.spec.name))
     own = (tool for tool in own if small or tool.spec.name not in SMALL_MODEL_TOOLS)
+    browses = may_browse(settings, agent)
+    own = (tool for tool in own if browses or tool.spec.name not in BROWSER_TOOLS)
     theirs = (tool for tool in plugins if is_offered(chosen, tool.spec.name))
     return {tool.spec.name: tool for tool in (*own, *theirs)}
+
+
+def may_browse(settings: Settings, agent: str) -> bool:
+    """Whether this agent may use web pages: as the settings say; where they say nothing, where
+    Chromium is installed."""
+    chosen = settings.agent(agent).browser
+    return bool(find_browser()) if chosen is None else chosen
 
 
 def with_tool_search(

@@ -98,7 +98,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     answers are spoken, or never are. `cheap_model` answers what tools ask aside, a page or a
     document; '' is the agent's own. `compact_model` writes the summaries of what no longer fits;
     '' is `cheap_model`. `on_server`: its conversations are driven by the server, and
-    never by a worker beside it."""
+    never by a worker beside it. `browser`: it may use web pages in Chromium; without a word of
+    yours it may where that is installed."""
 
     models: tuple[str, ...] = ()
     steps: int | None = None
@@ -125,6 +126,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     compact_model: str = ""
     compact_temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     on_server: bool | None = None
+    browser: bool | None = None
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 
 import anyio
+import anyio.to_thread
 
 from ..assembly.host import Host
+from ..assembly.tools import may_browse
+from ..config.first_settings import store_setting
 from ..gateway.inject import InboundInjector
 from ..supervision.restart_command import RESTARTED
 from ..tools.base import Context, Done, Tool, call_label, make_result
 from ..tools.define import tool
-from ..types.errors import DeskhandError, ToolError
+from ..types.errors import ConfigError, DeskhandError, ToolError
 from ..types.events import Recorded, ToolFinished
 from ..types.identity import SYSTEM, Command, Inbound, Principal, Said, responsible_person
 from ..types.labels import LOCAL, join_labels
@@ -21,10 +24,11 @@ from .queries import OwedContinuation
 
 log = logging.getLogger(__name__)
 
+DEFAULTS = ("defaults",)
 MOST_CHARS = 8_000
 RETRY_S = 5.0
 NOT_INSTALLED = "not installed"
-"""What is said of the desktop and the browser."""
+"""What is said of the desktop."""
 
 
 class Continuing:
@@ -70,16 +74,32 @@ class Continuing:
             """
             if agent_id not in ("", context.agent):
                 raise ToolError(f"this is for the agent of this conversation, {context.agent}")
-            wanted = {"computer_use": computer_use, "browser_use": browser_use}
-            if not restart:
-                lines = [f"{name}: {NOT_INSTALLED}" for name in wanted]
-                return make_result("\n".join(lines), call_label(context))
-            for name, on in wanted.items():
-                if on:
-                    raise ToolError(f"{name} cannot be switched on: it is {NOT_INSTALLED}")
-            return continuing.request_restart(continue_with, context)
+            if computer_use:
+                raise ToolError(f"computer_use cannot be switched on: it is {NOT_INSTALLED}")
+            if browser_use is not None:
+                await continuing.switch_browser(context, on=browser_use)
+            if restart:
+                return continuing.request_restart(continue_with, context)
+            on = continuing.may_browse(context) if browser_use is None else browser_use
+            lines = (f"computer_use: {NOT_INSTALLED}", f"browser_use: {'on' if on else 'off'}")
+            return make_result("\n".join(lines), call_label(context))
 
         return restart, control_center
+
+    def may_browse(self, context: Context) -> bool:
+        """Whether this agent may use web pages."""
+        return may_browse(self._ground.settings(), context.agent)
+
+    async def switch_browser(self, context: Context, *, on: bool) -> None:
+        """Set in the configuration whether this agent may use web pages. Raises ToolError."""
+        if "owner" not in context.principal.roles or context.principal.kind != "person":
+            raise ToolError("only an owner may switch this, and no job: ask them for it")
+        settings = self._ground.settings()
+        where = ("agents", context.agent) if context.agent in settings.config.agents else DEFAULTS
+        try:
+            await anyio.to_thread.run_sync(store_setting, settings, (*where, "browser"), on)
+        except (OSError, ConfigError) as error:
+            raise ToolError(f"the configuration was not changed: {error}") from error
 
     def request_restart(self, text: str, context: Context) -> Done:
         """The result of the restart tool: it ends the turn and stores what is owed afterwards.

@@ -66,7 +66,16 @@ TASK_VIEW_TOOLS = (
 that is in `*`."""
 
 
-NAMED_TOOLS = (*TASK_VIEW_TOOLS, "control_center")
+BROWSER_VIEW_TOOLS = tuple(
+    f"browser_{name}"
+    for name in (
+        *("navigate", "snapshot", "click", "type", "fill", "press"),
+        *("scroll", "text", "screenshot", "tabs"),
+    )
+)
+"""The browser as another system's tools show it: `browser` is the one that is in `*`."""
+BROWSER_TOOLS = frozenset({"browser", "browser_task", *BROWSER_VIEW_TOOLS})
+NAMED_TOOLS = (*TASK_VIEW_TOOLS, *BROWSER_VIEW_TOOLS, "browser_task", "control_center")
 """What only those are offered who name it."""
 
 DEFERRED_TOOLS = (
@@ -108,6 +117,7 @@ DEFERRED_TOOLS = (
         "mcp",
         "mcp_read",
         "remote_agent",
+        "browser",
     ),
 )
 """Our own tools that most conversations never use: they wait for `tool_search`, unless somebody

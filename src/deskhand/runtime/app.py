@@ -509,6 +509,7 @@ class App:
         yield Child("scripts", self.features.scripts.run)
         yield Child("tools", partial(self.features.own_tools.run, lambda: self.settings))
         yield Child("mcp", self.features.mcp.run)
+        yield Child("browsers", self.features.browsers.run)
         yield Child("budgets", lambda: self.features.budgets.run(self.features.injector))
         if self.store.shares_work:
             beside_nobody = takes is not take_all

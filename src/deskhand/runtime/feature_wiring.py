@@ -17,6 +17,9 @@ from ..assembly.workspace_tools import OwnTools
 from ..budgets.enforcement import BudgetLedger
 from ..codemode.script_model import Scripts
 from ..codemode.tool import RunScript
+from ..computer.browser.browsers import Browsers
+from ..computer.browser.other_names import make_browser_views
+from ..computer.browser.tool import BrowserTool
 from ..deepwork.continue_after_restart import Continuing
 from ..deepwork.driver import Deep
 from ..evals.runner import Replayer
@@ -38,6 +41,8 @@ from ..remote_agents.client import Sign
 from ..remote_agents.own_key import load_seed, make_sign
 from ..remote_agents.tools import make_remote_agent_tools
 from ..secrets.server_egress import open_server_network
+from ..store.queries import find_subagent
+from ..subagents.kinds import BROWSER
 from ..subagents.restrict import Restricting
 from ..subagents.tasks import Subagents
 from ..subagents.tools import make_subagent_tools
@@ -93,6 +98,8 @@ class FeatureWiring:
         self.own_tools = OwnTools(
             ground.store, ground.clock, ground.sandbox, hands.scopes.pending_labels
         )
+        self.browsers = Browsers(owner_of=self._browser_owner)
+        self._browser_tool = BrowserTool(self.browsers, hands.egress.find_refusal)
         self.mcp = McpServers(ground, partial(open_server_network, hands.egress))
         effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
         self._changes = change_tools(effects, lambda: ground.settings().config.timezone)
@@ -117,11 +124,18 @@ class FeatureWiring:
         helpers += (RunScript(self.subagents),) if helpers else ()
         helpers += make_team_tools(self._team_calls)
         helpers += make_mcp_tools(self.mcp, self.host.settings())
+        helpers += (self._browser_tool, *make_browser_views(self._browser_tool))
         helpers += make_remote_agent_tools(
             self.host.settings, self._load_sign, lambda: load_seed(self.host.secrets)
         )
         own = (*helpers, *self.past_search.tools(), *self.continuing.tools(), *self._changes)
         return (*self.remembering.tools(), *own, *self.jobs.tools, propose_skill)
+
+    def _browser_owner(self, session: str) -> str:
+        """The conversation whose browser this one uses: sub-agents for the browser have that of
+        people, which stays open between their tasks."""
+        task = find_subagent(self.host.store, session) if is_subagent_session(session) else None
+        return task.request.root if task and task.request.kind == BROWSER else session
 
     def _load_sign(self) -> Sign | None:
         """How requests to agents elsewhere are signed; None where they are not."""

@@ -25,9 +25,11 @@ _PIECE_BYTES = 1 << 16
 class LineProcess:
     """One run of such a program. `ended` says why it is over, or must be; '' while it runs."""
 
-    def __init__(self, sandbox: Sandbox, command: SandboxCommand) -> None:
+    def __init__(self, sandbox: Sandbox, command: SandboxCommand, end: bytes = b"\n") -> None:
+        """Each line ends with the byte `end`."""
         self._sandbox = sandbox
         self._command = command
+        self._end = end
         self._pieces: deque[bytes] = deque()
         self._waiting = 0
         self._heard = anyio.Event()
@@ -101,9 +103,9 @@ class LineProcess:
             while self._pieces and not self.ended:
                 piece = self._pieces.popleft()
                 self._waiting -= len(piece)
-                *whole, rest = piece.split(b"\n")
-                for end in whole:
-                    yield bytes(line) + end
+                *whole, rest = piece.split(self._end)
+                for last in whole:
+                    yield bytes(line) + last
                     line.clear()
                 line += rest
                 if len(line) > MAX_LINE_BYTES:
@@ -112,7 +114,7 @@ class LineProcess:
 
     async def send(self, line: bytes) -> None:
         """Tell it a line. One that reads no more is told nothing: `ended` says why."""
-        view = memoryview(line + b"\n")
+        view = memoryview(line + self._end)
         try:
             while view:
                 await anyio.wait_writable(self._in_fd)

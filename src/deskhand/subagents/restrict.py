@@ -97,7 +97,10 @@ class Restricting:
         request = task.request
         kind = kind_of(request.kind)
         names = choose_tools(kind, agent.tools, nests=request.depth < config.depth)
-        agent = replace(agent, tools=_keep_tools(agent.tools, names), depth=request.depth)
+        kept = _keep_tools(agent.tools, names)
+        if kind.only:
+            kept = {name: agent.tools[name] for name in names}  # nothing that it would search for
+        agent = replace(agent, tools=kept, depth=request.depth)
         if request.kind == SCRIPT:
             return _as_script(agent, task)
         if request.teammate:
@@ -145,7 +148,7 @@ def _with_limits(agent: Agent, config: SubagentsConfig, kind: str, kept: Collect
     limits = agent.limits_for(agent.models[0]) if agent.models else agent.limits
     limits = replace(
         limits,
-        steps=min(limits.steps, (special and special.steps) or config.steps),
+        steps=min(limits.steps, (special and special.steps) or kind_of(kind).steps or config.steps),
         tokens=min(limits.tokens, config.tokens),
     )
     return replace(

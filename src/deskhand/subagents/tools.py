@@ -18,7 +18,7 @@ from ..types.labels import join_labels
 from ..types.messages import Text
 from ..types.subagents import SubagentTask
 from .delegation import NewTask
-from .kinds import KINDS, SCRIPT, SPAWN_AGENT, SUBAGENTS
+from .kinds import BROWSER, KINDS, SCRIPT, SPAWN_AGENT, SUBAGENTS
 from .messages import render_result, render_task_line
 from .tasks import Subagents
 
@@ -72,6 +72,30 @@ async def _spawn(subagents: Subagents, wish: NewTask, context: Context) -> Outco
 def _begun(name: str, row: Change, context: Context) -> Done:
     said = f"[sub-agent {name} works in the background; what comes of it will be told here]"
     return Done((Text(said, call_label(context)),), changes=(row,))
+
+
+class BrowserTaskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    task: str
+    keep_open: bool = True
+
+
+class BrowserTask:
+    """`browser_task`: the sub-agent that uses the browser, as operator-use calls it."""
+
+    spec = Spec(
+        "browser_task",
+        "Have a sub-agent do something on web pages.",
+        make_schema(BrowserTaskArguments),
+        replay="commit",
+    )
+
+    def __init__(self, subagents: Subagents) -> None:
+        self._subagents = subagents
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        given = decode_arguments(arguments, BrowserTaskArguments, self.spec.name)
+        task = given.task if given.keep_open else f"{given.task}\n\nClose the browser at the end."
+        return await _spawn(self._subagents, NewTask(task, BROWSER), context)
 
 
 Action = Literal["list", "agents", "create", "run", "status", "send", "cancel"]
@@ -168,4 +192,8 @@ def make_subagent_tools(
     """The tools of sub-agents; none where the settings allow none."""
     if not settings().config.subagents.depth:
         return ()
-    return SpawnAgent(subagents), ManageSubagents(subagents, store, settings)
+    return (
+        SpawnAgent(subagents),
+        ManageSubagents(subagents, store, settings),
+        BrowserTask(subagents),
+    )

@@ -13,6 +13,7 @@ import anyio
 import msgspec
 
 from ..config.config import Config, Home, Settings
+from ..config.home import FILE_NAME
 from ..models.base import Request
 from ..runtime.app import App, Parts, open_app
 from ..sandbox.choose import Proven, open_sandbox
@@ -66,6 +67,7 @@ class TemporaryHome:
             msgspec.convert(config, Config, strict=False),
             (),
             {"HOME": str(home.parent)},
+            home / FILE_NAME,
         )
         self.model = ScriptedModel(script)
         self._proven = proven

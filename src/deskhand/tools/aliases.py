@@ -115,6 +115,15 @@ PARAMETER_ALIASES: dict[str, dict[str, str]] = {
         "chat_id": "chat",
     },
     "ask_user": {"options": "choices"},
+    "browser": {
+        "key": "keys",
+        "file": "path",
+        "expression": "text",
+        "script": "text",
+        "value": "text",
+        "press_enter": "submit",
+        "element": "ref",
+    },
     "web_fetch": {
         **dict.fromkeys(("prompt", "query"), "question"),
         "css_selector": "selector",
@@ -175,6 +184,17 @@ _ACTION_ALIASES = {
     "send": "write",
     "stop": "kill",
     "read": "poll",
+}
+_BROWSER_ACTIONS = {
+    "goto": "open",
+    "navigate": "open",
+    "snapshot": "look",
+    "key": "press",
+    "fill": "type",
+    "menu": "select",
+    "scrape": "text",
+    "download": "open",
+    "tabs": "tab",
 }
 _SUBAGENT_ACTIONS = {"spawn": "create", "sessions": "list"}
 
@@ -263,6 +283,10 @@ def normalize_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, An
             _strip_id_prefixes(ours)
         case "subagents":
             _choose_subagent_action(ours)
+        case "browser" if isinstance(action := ours.get("action"), str):
+            ours["action"] = _BROWSER_ACTIONS.get(action, action)
+        case "browser" if isinstance(action := ours.get("action"), str):
+            ours["action"] = _BROWSER_ACTIONS.get(action, action)
         case "process" if isinstance(action := ours.get("action"), str):
             ours["action"] = _ACTION_ALIASES.get(action, action)
     return ours

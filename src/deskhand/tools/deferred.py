@@ -58,7 +58,7 @@ class ToolSearch:
         self.deferred = deferred
         parameters = make_schema(DeferredArguments)
         description = (
-            "Load more tools: give their names, or words for what they do. "
+            "Load more tools by name, or words for what they do. "
             f"There are: {render_tool_list(tuple(deferred.values()))}"
         )
         self.spec = Spec(TOOL_SEARCH, description, parameters)

@@ -20,7 +20,7 @@ _DISABLED_FEATURES = (
     "Translate,MediaRouter,OptimizationHints,NetworkTimeServiceQuerying,AimServerEligibilityEnabled,"
     "AimServerRequestOnStartupEnabled,PreconnectToSearch,LensOverlay"
 )
-FLAGS = (
+CONFINED_FLAGS = (
     # Our sandbox is around it; it cannot make its own inside.
     "--headless",
     "--no-sandbox",
@@ -28,8 +28,6 @@ FLAGS = (
     "--disable-gpu",
     "--disable-software-rasterizer",
     "--disable-dev-shm-usage",
-    "--user-data-dir=/tmp/profile",
-    "--disk-cache-size=1",
     "--password-store=basic",
     "--no-first-run",
     "--disable-extensions",
@@ -44,11 +42,8 @@ FLAGS = (
     "--no-pings",
     "--dns-prefetch-disable",
     "--disable-quic",
-    "--block-new-web-contents",
     "--deny-permission-prompts",
-    "--blink-settings=imagesEnabled=false",
     "--js-flags=--max-old-space-size=384",
-    "--window-size=1280,2000",
     "--remote-debugging-pipe",
     # Nothing but the proxy: no names are looked up, nothing goes out beside it, not even to this
     # very machine.
@@ -63,6 +58,15 @@ FLAGS = (
     "--disable-search-engine-choice-screen",
     "--disable-client-side-phishing-detection",
     "--metrics-recording-only",
+)
+"""How every Chromium of ours is started, in the sandbox and with no way out but the proxy."""
+_FLAGS = (
+    *CONFINED_FLAGS,
+    "--user-data-dir=/tmp/profile",
+    "--disk-cache-size=1",
+    "--block-new-web-contents",
+    "--blink-settings=imagesEnabled=false",
+    "--window-size=1280,2000",
 )
 _PAGE_TYPES = ("text/", "application/xhtml+xml", "application/xml", "application/json")
 MAX_HTML_CHARS = 5_000_000
@@ -103,7 +107,7 @@ class Browser:
         os.dup2(theirs_in, 3)  # where it reads, and 4 is where it writes
         os.dup2(theirs_out, 4)
         quiet = subprocess.DEVNULL
-        argv = [program, *FLAGS, f"--proxy-server={proxy}", "about:blank"]
+        argv = [program, *_FLAGS, f"--proxy-server={proxy}", "about:blank"]
         self._process = subprocess.Popen(
             argv, stdin=quiet, stdout=quiet, stderr=quiet, pass_fds=(3, 4)
         )

@@ -1,0 +1,1 @@
+"""Chromium, driven over the Chrome DevTools Protocol."""

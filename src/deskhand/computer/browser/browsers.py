@@ -1,0 +1,298 @@
+"""The browsers of this process: one for each conversation that uses one, ended when it no longer
+does."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+
+from ...sandbox.line_process import LineProcess
+from ...tools.base import Context
+from ...tools.command_network import CommandNetwork, NetworkUser
+from ...tools.render import INSTALL_COMMAND, find_browser
+from ...types.errors import SandboxError, ToolError
+from ...types.labels import LOCAL
+from .launch import DOWNLOADS, UPLOADS, make_command
+from .protocol import BrowserGone, Protocol, Refused
+from .tab import POLL_S, Tab, wait_until
+
+IDLE_S = 600.0
+LOOK_S = 5.0
+START_S = 30.0
+MAX_BROWSERS = 4
+"""One more ends the one that was not used for longest."""
+MAX_TABS = 20
+
+
+class Download(msgspec.Struct):
+    """A file that a page has given. `state` is `inProgress`, `completed` or `canceled`."""
+
+    guid: str
+    url: str
+    name: str
+    state: str = "inProgress"
+
+
+class Browser:
+    """One Chromium with its tabs, of which one is looked at. `exchange` is the folder through which
+    files come and go."""
+
+    def __init__(self, program: str, context: Context) -> None:
+        self._program = program
+        self._context = context
+        self.exchange = Path()
+        self.scope = anyio.CancelScope()
+        self.lock = anyio.Lock()
+        self.used_at = anyio.current_time()
+        self.tabs: list[Tab] = []
+        self.current: Tab | None = None
+        self.downloads: dict[str, Download] = {}
+        self.network = CommandNetwork()
+        self.ended = ""
+        self._ready = anyio.Event()
+        self._protocol: Protocol | None = None
+        self._opening: list[tuple[str, str]] = []
+        self._sessions: dict[str, Tab] = {}
+        self._next_tab = 1
+
+    async def run(self) -> None:
+        """Hold the browser until it is ended. Never raises but for cancellation."""
+        host = self._context.reach.host
+        user = NetworkUser(
+            self._context.session, self._context.agent, self._context.principal, LOCAL, public=True
+        )
+        try:
+            with self.scope:
+                sandbox = await host.open_sandbox()
+                if not sandbox.has_egress:
+                    self.ended = (
+                        "pages are only opened in the bubblewrap sandbox: "
+                        "sudo apt-get install bubblewrap"
+                    )
+                    return
+                async with host.open_network(user) as self.network:
+                    command = make_command(self._program, self.exchange, self.network.path)
+                    await self._hold(LineProcess(sandbox, command, b"\0"))
+        except SandboxError as error:
+            self.ended = str(error)
+        finally:
+            self.ended = self.ended or "it was closed"
+            if self._protocol is not None:
+                self._protocol.end()
+            self._ready.set()
+
+    async def _hold(self, process: LineProcess) -> None:
+        self._protocol = Protocol(process, self._take_event)
+        async with process.open(), aclosing(process.lines()) as lines:
+            self._ready.set()
+            async for line in lines:
+                self._protocol.take(line)
+            self.ended = process.describe_end()
+
+    def _take_event(self, session: str, method: str, said: dict[str, Any]) -> None:
+        match method:
+            case "Target.attachedToTarget":
+                target = said.get("targetInfo", {})
+                if target.get("type") == "page":
+                    self._opening.append((str(said.get("sessionId")), str(target.get("targetId"))))
+            case "Target.detachedFromTarget":
+                self._forget(str(said.get("sessionId")))
+            case "Browser.downloadWillBegin":
+                guid = str(said.get("guid"))
+                name = str(said.get("suggestedFilename", ""))
+                self.downloads[guid] = Download(guid, str(said.get("url", "")), name)
+            case "Browser.downloadProgress":
+                if (download := self.downloads.get(str(said.get("guid")))) is not None:
+                    download.state = str(said.get("state"))
+            case _:
+                if (tab := self._sessions.get(session)) is not None:
+                    tab.take_event(method, said)
+
+    def _forget(self, session: str) -> None:
+        tab = self._sessions.pop(session, None)
+        if tab is None:
+            return
+        tab.is_over = True
+        tab.failure = tab.failure or "the tab was closed"
+        self.tabs = [each for each in self.tabs if each is not tab]
+        if self.current is tab:
+            self.current = self.tabs[-1] if self.tabs else None
+
+    async def start(self) -> None:
+        """Wait until it runs, and set it up. Raises BrowserGone."""
+        with anyio.move_on_after(START_S):
+            await self._ready.wait()
+        downloads = self.exchange / DOWNLOADS
+        try:
+            await self._call("Browser.getVersion")
+            behavior = {
+                "behavior": "allowAndName",
+                "downloadPath": str(downloads),
+                "eventsEnabled": True,
+            }
+            await self._call("Browser.setDownloadBehavior", behavior)
+            attach = {"autoAttach": True, "waitForDebuggerOnStart": False, "flatten": True}
+            await self._call("Target.setAutoAttach", attach)
+        except Refused as error:
+            raise BrowserGone(f"the browser cannot be used: {error}") from error
+        await self.open_new_tabs()
+        if self.current is None:
+            await self.open_tab()
+
+    async def _call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        if self._protocol is None or self.ended:
+            raise BrowserGone(f"the browser does not run: {self.ended or 'it did not start'}")
+        return await self._protocol.call(method, params)
+
+    async def open_tab(self) -> Tab:
+        """A new tab, which is the current one then. Raises BrowserGone, ToolError."""
+        if len(self.tabs) >= MAX_TABS:
+            raise ToolError(f"{MAX_TABS} tabs are open: close one first")
+        made = await self._call("Target.createTarget", {"url": "about:blank"})
+        target = str(made["targetId"])
+        await wait_until(lambda: any(each[1] == target for each in self._opening), START_S)
+        await self.open_new_tabs()
+        found = next((each for each in self.tabs if each.target == target), None)
+        if found is None:
+            raise BrowserGone("no tab could be opened")
+        return found
+
+    async def open_new_tabs(self) -> list[Tab]:
+        """Take in the tabs that pages have opened; the last of them is the current one then."""
+        found = []
+        while self._opening:
+            session, target = self._opening.pop(0)
+            if self._protocol is None or len(self.tabs) >= MAX_TABS:
+                continue
+            tab = Tab(self._protocol, session, target, self._next_tab)
+            self._next_tab += 1
+            self._sessions[session] = tab
+            self.tabs.append(tab)
+            try:
+                await tab.open_session()
+            except (BrowserGone, Refused):
+                self._forget(session)
+                continue
+            self.current = tab
+            found.append(tab)
+        return found
+
+    async def close_tab(self, tab: Tab) -> None:
+        """Close it, whatever it does."""
+        await self._call("Target.closeTarget", {"targetId": tab.target})
+        await wait_until(lambda: tab.is_over, POLL_S * 100)
+        if not tab.is_over:
+            self._forget(next((s for s, each in self._sessions.items() if each is tab), ""))
+
+    async def show(self, tab: Tab) -> None:
+        """Make it the current one."""
+        await self._call("Target.activateTarget", {"targetId": tab.target})
+        self.current = tab
+
+    async def finish_downloads(self, seconds: float) -> list[Download]:
+        """Those that have ended, for which this waits; they are not given again."""
+        running = [each for each in self.downloads.values() if each.state == "inProgress"]
+        if running:
+            await wait_until(lambda: all(each.state != "inProgress" for each in running), seconds)
+        over = [each for each in self.downloads.values() if each.state != "inProgress"]
+        for each in over:
+            del self.downloads[each.guid]
+        return over
+
+
+class Browsers:
+    """Those of this process, by conversation. `run` keeps them. `owner_of` is the conversation
+    whose browser one uses: its own, or that of whoever gave it the task."""
+
+    def __init__(
+        self,
+        find: Callable[[], str] = find_browser,
+        owner_of: Callable[[str], str] = str,
+    ) -> None:
+        self._find = find
+        self._owner_of = owner_of
+        self._browsers: dict[str, Browser] = {}
+        self._wanted: list[Browser] = []
+        self._poke = anyio.Event()
+        self._has_begun = anyio.Event()
+
+    async def run(self) -> None:
+        """Start browsers that are wanted, and end those that nobody uses, until cancelled."""
+        self._has_begun.set()
+        try:
+            async with anyio.create_task_group() as tasks:
+                while True:
+                    self._poke = anyio.Event()
+                    while self._wanted:
+                        tasks.start_soon(self._keep, self._wanted.pop())
+                    self._end_unused()
+                    with anyio.move_on_after(LOOK_S if self._browsers else None):
+                        await self._poke.wait()
+        finally:
+            self._browsers.clear()
+            self._has_begun = anyio.Event()
+
+    async def _keep(self, browser: Browser) -> None:
+        with tempfile.TemporaryDirectory(
+            prefix="deskhand-browser-", ignore_cleanup_errors=True
+        ) as made:
+            browser.exchange = _make_exchange(made)
+            await browser.run()
+
+    def _end_unused(self) -> None:
+        now = anyio.current_time()
+        free = [
+            session for session, each in self._browsers.items() if not each.lock.statistics().locked
+        ]
+        free.sort(key=lambda session: self._browsers[session].used_at)
+        for n, session in enumerate(free):
+            browser = self._browsers[session]
+            too_many = len(free) - n > MAX_BROWSERS
+            if browser.ended or too_many or now - browser.used_at > IDLE_S:
+                self.end(session)
+
+    def end(self, session: str) -> bool:
+        """End the browser of this conversation. Returns whether there was one."""
+        browser = self._browsers.pop(self._owner_of(session), None)
+        if browser is not None:
+            browser.scope.cancel()
+        return browser is not None
+
+    def peek(self, session: str) -> Browser | None:
+        """The browser that this conversation has now."""
+        return self._browsers.get(self._owner_of(session))
+
+    async def open(self, context: Context) -> Browser:
+        """The browser of this conversation. Raises ToolError where there can be none."""
+        if not self._has_begun.is_set():
+            raise ToolError("there is no browser here: start Deskhand with `deskhand serve`")
+        owner = self._owner_of(context.session)
+        browser = self._browsers.get(owner)
+        if browser is not None and not browser.ended:
+            return browser
+        program = self._find()
+        if not program:
+            raise ToolError(f"Chromium is not installed on this machine: {INSTALL_COMMAND}")
+        browser = Browser(program, context)
+        self._browsers[owner] = browser
+        self._wanted.append(browser)
+        self._poke.set()
+        try:
+            await browser.start()
+        except BaseException:
+            self.end(owner)
+            raise
+        return browser
+
+
+def _make_exchange(made: str) -> Path:
+    folder = Path(made).resolve()
+    for name in (UPLOADS, DOWNLOADS):
+        (folder / name).mkdir(mode=0o700)
+    return folder

@@ -1,0 +1,108 @@
+"""The Chrome DevTools Protocol over the pipe of a Chromium: commands with their answers, and
+events. https://chromedevtools.github.io/devtools-protocol/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import msgspec
+
+from ...sandbox.line_process import LineProcess
+from ...types.errors import ToolError
+
+CALL_S = 15.0
+"""So long a command waits for its answer."""
+
+OnEvent = Callable[[str, str, dict[str, Any]], None]
+"""Called with the session of an event, its name, and what it says. Must not wait."""
+
+
+class BrowserGone(ToolError):
+    """The browser has ended, or its page has crashed or does not answer."""
+
+
+class Refused(ToolError):
+    """The browser has refused a command."""
+
+
+class _Failure(msgspec.Struct):
+    message: str = ""
+
+
+class _Message(msgspec.Struct):
+    id: int = 0
+    method: str = ""
+    session_id: str = msgspec.field(name="sessionId", default="")
+    params: dict[str, Any] = {}
+    result: dict[str, Any] = {}
+    error: _Failure | None = None
+
+
+_decode = msgspec.json.Decoder(_Message).decode
+
+
+class _Call:
+    """A command that waits for its answer."""
+
+    def __init__(self) -> None:
+        self.over = anyio.Event()
+        self.answer: _Message | None = None
+
+
+class Protocol:
+    """One connection. Whoever reads the pipe gives each message to `take`."""
+
+    def __init__(self, process: LineProcess, on_event: OnEvent) -> None:
+        self._process = process
+        self._on_event = on_event
+        self._calls: dict[int, _Call] = {}
+        self._number = 0
+
+    def take(self, message: bytes) -> None:
+        """Take in what the browser says. What cannot be read is left out: a page may have got it to
+        say anything."""
+        try:
+            said = _decode(message)
+        except (ValueError, RecursionError):
+            return
+        if not said.id:
+            self._on_event(said.session_id, said.method, said.params)
+        elif (call := self._calls.get(said.id)) is not None:
+            call.answer = said
+            call.over.set()
+
+    def end(self) -> None:
+        """Nothing more comes: all that wait are told."""
+        for call in self._calls.values():
+            call.over.set()
+
+    async def call(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        session: str = "",
+        timeout_s: float = CALL_S,
+    ) -> dict[str, Any]:
+        """What the browser answers to this command. Raises Refused, BrowserGone."""
+        self._number += 1
+        number = self._number
+        message = {"id": number, "method": method, "params": params or {}}
+        if session:
+            message["sessionId"] = session
+        call = self._calls[number] = _Call()
+        try:
+            with anyio.move_on_after(timeout_s):
+                await self._process.send(msgspec.json.encode(message))
+                await call.over.wait()
+        finally:
+            del self._calls[number]
+        if self._process.ended:
+            raise BrowserGone(f"the browser has ended: {self._process.describe_end()}")
+        if call.answer is None:
+            raise BrowserGone(f"the page has not answered for {timeout_s:.0f} s ({method})")
+        if call.answer.error is not None:
+            raise Refused(f"the browser refused {method}: {call.answer.error.message[:200]}")
+        return call.answer.result

@@ -1,0 +1,363 @@
+"""One tab: what it shows as elements, and what has happened in it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import anyio
+import msgspec
+
+from ...types.errors import ToolError
+from ..elements import Element, RefTable, StaleRef, describe, quote
+from ..snapshot import Line, list_lines
+from . import page_scripts
+from .page_tree import (
+    COMPUTED_STYLES,
+    PageKey,
+    TreeBuilder,
+    flatten_frames,
+    read_ax_nodes,
+    read_looks,
+)
+from .protocol import CALL_S, BrowserGone, Protocol, Refused
+
+LOAD_S = 30.0
+SETTLE_S = 4.0
+QUIET_S = 0.12
+FIRST_LOOK_S = 0.05
+POLL_S = 0.02
+MAX_CONSOLE = 60
+_WAITED_FOR = frozenset(("Document", "XHR", "Fetch", "Script", "Stylesheet"))
+"""Kinds of requests whose answers change what a page shows."""
+_MAIN_FRAME_EVENTS = frozenset(
+    ("Page.frameStartedLoading", "Page.frameStoppedLoading", "Page.navigatedWithinDocument")
+)
+_WORLD = "deskhand"
+
+T = TypeVar("T")
+
+
+class Dialog(msgspec.Struct, frozen=True):
+    """What a page asks in a window of its own; nothing else goes on in it until that is
+    answered."""
+
+    kind: str
+    message: str
+    default: str = ""
+
+
+class Tab:
+    """A page target of the browser, with the session over which it is spoken to. `refs` and `lines`
+    are of what was last shown."""
+
+    def __init__(self, protocol: Protocol, session: str, target: str, number: int) -> None:
+        self._protocol = protocol
+        self._session = session
+        self.target = target
+        self.number = number
+        self.url = "about:blank"
+        self.title = ""
+        self.refs = RefTable()
+        self.root = Element("page")
+        self.lines: list[Line] = []
+        self.dialog: Dialog | None = None
+        self.chooser = 0
+        self.drag_data: Any = None
+        self.console: deque[str] = deque(maxlen=MAX_CONSOLE)
+        self.is_over = False
+        self.failure = ""
+        self._is_loading = False
+        self._loads = 0
+        self._frame = ""
+        self._worlds: dict[str, int] = {}
+        self._requests: dict[str, float] = {}
+        self._changed_at = 0.0
+        self._asked = anyio.Event()
+
+    # What it says
+
+    async def open_session(self) -> None:
+        """Have it tell what happens. Raises BrowserGone, Refused."""
+        await self.call("Page.enable")
+        await self.call("Network.enable")
+        await self.call("Page.setInterceptFileChooserDialog", {"enabled": True})
+        frames = await self.call("Page.getFrameTree")
+        self._frame = frames["frameTree"]["frame"]["id"]
+        self.url = str(frames["frameTree"]["frame"].get("url", ""))
+
+    def take_event(self, method: str, said: dict[str, Any]) -> None:
+        """Take in what has happened."""
+        if method.startswith("Network."):
+            self._take_request(method, said)
+        elif said.get("frameId") == self._frame and method in _MAIN_FRAME_EVENTS:
+            self._take_main_frame(method, said)
+        else:
+            self._take_other(method, said)
+
+    def _take_request(self, method: str, said: dict[str, Any]) -> None:
+        id_ = str(said.get("requestId"))
+        if method == "Network.requestWillBeSent" and said.get("type") in _WAITED_FOR:
+            self._requests[id_] = time.monotonic()
+        elif method in ("Network.loadingFinished", "Network.loadingFailed") and (
+            self._requests.pop(id_, None) is not None
+        ):
+            self._changed_at = time.monotonic()
+
+    def _take_main_frame(self, method: str, said: dict[str, Any]) -> None:
+        if method == "Page.frameStartedLoading":
+            self._is_loading = True
+        elif method == "Page.frameStoppedLoading":
+            self._is_loading = False
+            self._loads += 1
+            self._changed_at = time.monotonic()
+        else:
+            self.url = str(said.get("url", ""))
+
+    def _take_other(self, method: str, said: dict[str, Any]) -> None:
+        match method:
+            case "Page.frameNavigated":
+                self._take_navigation(said.get("frame", {}))
+            case "Page.javascriptDialogOpening":
+                self.dialog = Dialog(
+                    str(said.get("type", "")),
+                    str(said.get("message", ""))[:2000],
+                    str(said.get("defaultPrompt", ""))[:200],
+                )
+                self._asked.set()
+            case "Page.javascriptDialogClosed":
+                self.dialog = None
+                self._asked = anyio.Event()
+            case "Page.fileChooserOpened":
+                self.chooser = int(said.get("backendNodeId", 0))
+            case "Input.dragIntercepted":
+                self.drag_data = said.get("data")
+            case "Runtime.consoleAPICalled":
+                self.console.append(_format_console(said))
+            case "Inspector.targetCrashed":
+                self.failure = "the page has crashed"
+            case _:
+                pass
+
+    def _take_navigation(self, frame: dict[str, Any]) -> None:
+        self._worlds.clear()
+        if frame.get("id") == self._frame and not frame.get("parentId"):
+            self.url = str(frame.get("url", ""))
+            self.refs.clear()
+            self.lines = []
+            self._requests.clear()
+
+    # What it is told
+
+    async def call(
+        self, method: str, params: dict[str, Any] | None = None, timeout_s: float = CALL_S
+    ) -> dict[str, Any]:
+        """Raises Refused, BrowserGone."""
+        if self.failure:
+            raise BrowserGone(f"{self.failure}: close the tab and open the page again")
+        return await self._protocol.call(method, params, self._session, timeout_s)
+
+    async def until_asked(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Do what may make the page ask something, which holds up all else: come back then, too."""
+        async with anyio.create_task_group() as tasks:
+
+            async def wait() -> None:
+                await self._asked.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(wait)
+            await work()
+            tasks.cancel_scope.cancel()
+
+    async def navigate(self, url: str) -> None:
+        """Open this address, and wait until it has loaded. Raises ToolError."""
+        loads = self._loads
+        try:
+            begun = await self.call("Page.navigate", {"url": url}, LOAD_S)
+        except Refused as error:
+            raise ToolError(f"{url[:200]} cannot be opened: {error}") from error
+        error_text = str(begun.get("errorText", ""))
+        if begun.get("isDownload") or error_text == "net::ERR_ABORTED":
+            return
+        if error_text:
+            raise ToolError(f"{url[:200]} could not be opened: {explain_load_error(error_text)}")
+        if begun.get("loaderId"):
+            await wait_until(lambda: self._loads > loads or self._is_held_up, LOAD_S)
+        await self.settle()
+
+    async def go(self, by: int) -> None:
+        """Back (-1) or on (1) in its history. Raises ToolError where there is nothing."""
+        history = await self.call("Page.getNavigationHistory")
+        index = int(history["currentIndex"]) + by
+        if not 0 <= index < len(history["entries"]):
+            raise ToolError("there is no page before this one" if by < 0 else "there is none after")
+        entry = history["entries"][index]["id"]
+        await self.until_asked(lambda: self.call("Page.navigateToHistoryEntry", {"entryId": entry}))
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until what was begun has come to rest: nothing loads, and nothing has come for
+        QUIET_S; for SETTLE_S at most."""
+        self._changed_at = max(self._changed_at, time.monotonic() - QUIET_S + FIRST_LOOK_S)
+        await wait_until(lambda: self._is_held_up or self._is_quiet(), SETTLE_S)
+
+    @property
+    def _is_held_up(self) -> bool:
+        return bool(self.dialog or self.failure or self.is_over)
+
+    def _is_quiet(self) -> bool:
+        now = time.monotonic()
+        # What takes longer is a stream, which never ends by itself.
+        self._requests = {id_: at for id_, at in self._requests.items() if now - at <= SETTLE_S}
+        is_busy = self._is_loading or bool(self._requests)
+        return not is_busy and now - self._changed_at >= QUIET_S
+
+    # What it shows
+
+    async def look(self) -> Element:
+        """What it shows now, with refs. Raises BrowserGone; ToolError while it asks something."""
+        self.require_no_dialog()
+        tree = await self.call("Page.getFrameTree")
+        frames = flatten_frames(tree["frameTree"])
+        captured = await self.call(
+            "DOMSnapshot.captureSnapshot", {"computedStyles": COMPUTED_STYLES}, LOAD_S
+        )
+        looks = read_looks(captured)
+        nodes = {}
+        for frame in frames:
+            with suppress(Refused):  # it has gone meanwhile
+                found = await self.call("Accessibility.getFullAXTree", {"frameId": frame}, LOAD_S)
+                nodes[frame] = read_ax_nodes(found.get("nodes", ()))
+        target = await self.call("Target.getTargetInfo", {"targetId": self.target})
+        self.title = str(target["targetInfo"].get("title", ""))[:300]
+        self.root = TreeBuilder(nodes, looks).build(frames[0], self.title)
+        self.refs.assign(self.root)
+        return self.root
+
+    def remember_lines(self) -> list[Line]:
+        """The lines of what it shows now, which are compared with later ones. Returns those
+        before."""
+        before = self.lines
+        self.lines = list_lines(self.root)
+        return before
+
+    def require_no_dialog(self) -> None:
+        """Raises ToolError while the page asks something."""
+        if self.dialog is not None:
+            raise ToolError(f"the page shows {describe_dialog(self.dialog)}: answer it first")
+
+    # Its nodes
+
+    async def find_key(self, ref: str) -> PageKey:
+        """The node of this ref. Raises StaleRef where it has gone."""
+        element = self.refs.find(ref)
+        key = _key_of(element)
+        try:
+            words = str(await self.run_on(key, page_scripts.READ_WORDS))
+            nodes = await self.call(
+                "Accessibility.getPartialAXTree",
+                {"backendNodeId": key[1], "fetchRelatives": False},
+            )
+        except Refused:
+            await self.look()  # it may have been drawn anew
+            moved = next((each for each in self.root.walk() if each.ref == element.ref), None)
+            if moved is None:
+                raise self.refs.explain_gone(element) from None
+            return _key_of(moved)
+        node = next(iter(read_ax_nodes(nodes.get("nodes", ())[:1])), None)
+        if not is_same(element, node.name if node is not None else "", words):
+            await self.look()
+            raise StaleRef(
+                f"{element.ref} was {describe(element)} when it was shown, and holds something "
+                "else now: look again"
+            )
+        return key
+
+    async def run_on(self, key: PageKey, script: str, *arguments: Any) -> Any:
+        """What this function returns of the node, in a world of its own. Raises ToolError."""
+        frame, backend_id = key
+        for fresh in (False, True):
+            world = await self._find_world(frame, fresh=fresh)
+            asked = {"backendNodeId": backend_id, "executionContextId": world}
+            try:
+                found = await self.call("DOM.resolveNode", asked)
+                break
+            except Refused:
+                if fresh:
+                    raise
+        called = {
+            "functionDeclaration": script,
+            "objectId": found["object"]["objectId"],
+            "arguments": [{"value": each} for each in arguments],
+            "returnByValue": True,
+        }
+        answer = await self.call("Runtime.callFunctionOn", called)
+        if "exceptionDetails" in answer:
+            raise ToolError("the page did not let it be done by script")
+        return answer["result"].get("value")
+
+    async def _find_world(self, frame: str, *, fresh: bool) -> int:
+        if fresh or frame not in self._worlds:
+            made = await self.call(
+                "Page.createIsolatedWorld", {"frameId": frame, "worldName": _WORLD}
+            )
+            self._worlds[frame] = int(made["executionContextId"])
+        return self._worlds[frame]
+
+    async def read_text(self) -> str:
+        """The words of the main frame, as a person sees them."""
+        world = await self._find_world(self._frame, fresh=True)
+        asked = {
+            "expression": "(document.body && document.body.innerText || '').slice(0, 2000000)",
+            "contextId": world,
+            "returnByValue": True,
+        }
+        answer = await self.call("Runtime.evaluate", asked)
+        return str(answer["result"].get("value", ""))
+
+
+def is_same(element: Element, name: str, words: str) -> bool:
+    """Whether what a node is called now, or the words in it, is what was shown. Pages use nodes
+    again for something else, as long lists do."""
+    shown = " ".join(element.name.split())
+    now = (" ".join(name.split()), " ".join(words.split()))
+    return not shown or shown in now or any(shown[:60] in each for each in now)
+
+
+async def wait_until(is_so: Callable[[], bool], seconds: float) -> None:
+    """Return when it is so, at the latest after these seconds."""
+    with anyio.move_on_after(seconds):
+        while not is_so():  # noqa: ASYNC110 -- events of several kinds change it
+            await anyio.sleep(POLL_S)
+
+
+def _key_of(element: Element) -> PageKey:
+    key: Any = element.key
+    return str(key[0]), int(key[1])
+
+
+def describe_dialog(dialog: Dialog) -> str:
+    """What stands in it, on one line."""
+    more = f", which suggests {quote(dialog.default)}" if dialog.default else ""
+    return f"the {dialog.kind} {quote(dialog.message)}{more}"
+
+
+def _format_console(said: dict[str, Any]) -> str:
+    values: Sequence[dict[str, Any]] = said.get("args", ())
+    words = [str(each.get("value", each.get("description", ""))) for each in values]
+    return f"{said.get('type', 'log')}: {' '.join(words)[:300]}"
+
+
+def explain_load_error(error: str) -> str:
+    """What the browser's word for it means,
+    https://source.chromium.org/chromium/chromium/src/+/main:net/base/net_error_list.h"""
+    if "CERT" in error or "SSL" in error:
+        return "no encrypted connection, or its certificate is not valid"
+    if "TUNNEL" in error or "PROXY" in error:
+        return "it does not exist, does not answer, or is not on the public web"
+    if "TIMED_OUT" in error:
+        return "it did not answer in time"
+    return error.removeprefix("net::")[:60].replace("_", " ").lower()

@@ -1,0 +1,476 @@
+"""`browser`: a real browser for the model, one action a call."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from ...net.url import parse_url
+from ...tools.base import Context, Done, Outcome, Spec, call_label
+from ...tools.command_network import NetworkUser
+from ...tools.define import decode_arguments, make_schema
+from ...tools.label_marks import load_marks
+from ...tools.output import make_bounded_result
+from ...tools.watch import change_file
+from ...types.commit import Change
+from ...types.effects import Effect
+from ...types.errors import NetError, ToolError
+from ...types.identity import Address
+from ...types.labels import Label, join_labels
+from ...types.messages import Image, ResultPart, Text, clean_text
+from ..elements import find_elements, list_paths, quote
+from ..snapshot import DEFAULT_CHARS, render_changes, render_element, render_snapshot
+from . import actions
+from .browsers import Browser, Browsers, Download
+from .keys import types_words
+from .launch import DOWNLOADS, UPLOADS
+from .protocol import BrowserGone
+from .tab import Tab, describe_dialog, wait_until
+
+BROWSER = "browser"
+MAX_TEXT_CHARS = 10_000
+MAX_FOUND = 30
+MAX_WAIT_S = 60.0
+DOWNLOAD_S = 20.0
+MAX_FILE_BYTES = 200 << 20
+MAX_SCRIPT_ANSWER_CHARS = 8_000
+
+Action = Literal[
+    "open",
+    "look",
+    "find",
+    "text",
+    "click",
+    "type",
+    "select",
+    "press",
+    "hover",
+    "drag",
+    "scroll",
+    "back",
+    "forward",
+    "wait",
+    "dialog",
+    "upload",
+    "tab",
+    "screenshot",
+    "pdf",
+    "console",
+    "script",
+    "close",
+]
+_LOOKING = frozenset(
+    ("look", "find", "text", "wait", "tab", "screenshot", "console", "close", "scroll", "hover")
+)
+_SENDING = frozenset(("type", "select", "upload", "script"))
+"""Actions that give words or files of ours to the page."""
+
+FindRefusal = Callable[[NetworkUser, str, int], Awaitable[str]]
+"""Why what a conversation knows may not be sent to this host and port, and what to do about it; ''
+where it may."""
+
+
+class BrowserArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    action: Action
+    ref: Annotated[str, msgspec.Meta(description="the element, such as e12")] = ""
+    url: str = ""
+    text: Annotated[
+        str,
+        msgspec.Meta(
+            description="to type; the option to select; to wait for; words in a name to find; "
+            "dialog: the answer to a prompt; script: JavaScript"
+        ),
+    ] = ""
+    keys: Annotated[str, msgspec.Meta(description="Enter, Control+A, ArrowDown ArrowDown")] = ""
+    to: Annotated[str, msgspec.Meta(description="drag: the element to drop it on")] = ""
+    submit: Annotated[bool, msgspec.Meta(description="type: press Enter afterwards")] = False
+    append: Annotated[bool, msgspec.Meta(description="type: keep what is there")] = False
+    button: Literal["left", "right", "middle"] = "left"
+    clicks: Annotated[int, msgspec.Meta(ge=1, le=3)] = 1
+    direction: Literal["down", "up", "left", "right"] = "down"
+    pages: Annotated[float, msgspec.Meta(description="scroll: windows", ge=0.1, le=50)] = 0.8
+    path: Annotated[str, msgspec.Meta(description="file to upload, or to write")] = ""
+    accept: Annotated[bool, msgspec.Meta(description="dialog: OK or cancel")] = True
+    tab: Annotated[int, msgspec.Meta(description="number of the tab to show; 0: a new one")] = -1
+    role: Annotated[str, msgspec.Meta(description="find: button, link, textbox …")] = ""
+    offset: Annotated[int, msgspec.Meta(ge=0)] = 0
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT_S)] = 10.0
+
+
+_DESCRIPTION = (
+    "Use web pages in a real browser: open a url; look (at one ref, or from an offset); find; "
+    "text; click, type, select, press, hover, drag, scroll, upload on a ref; back; wait for a text "
+    "or some seconds; answer a dialog; show or open a tab; screenshot, pdf, console, script; "
+    "close. "
+    "Each action tells what has changed. Refs (e12) are those that were shown last."
+)
+
+
+class BrowserTool:
+    """One for all agents. `find_refusal` says where words of a conversation may not be sent."""
+
+    def __init__(self, browsers: Browsers, find_refusal: FindRefusal) -> None:
+        self._browsers = browsers
+        self._find_refusal = find_refusal
+        self.spec = Spec(
+            BROWSER,
+            _DESCRIPTION,
+            make_schema(BrowserArguments),
+            "fetch",
+            "never",
+            timeout_s=2 * MAX_WAIT_S + 60,
+        )
+
+    def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
+        try:
+            given = decode_arguments(arguments, BrowserArguments, BROWSER)
+        except ToolError:
+            return "none"  # it will not be done
+        return "none" if given.action in _LOOKING and not given.url else "fetch"
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        given = decode_arguments(arguments, BrowserArguments, BROWSER)
+        if given.action == "close" and given.tab < 0:
+            closed = self._browsers.end(context.session)
+            return Done((Text("closed" if closed else "no browser is open", call_label(context)),))
+        if given.url:
+            _parse_address(given.url)
+        open_now = self._browsers.peek(context.session)
+        if (open_now is None or open_now.ended) and given.action not in ("open", "tab"):
+            raise ToolError("no page is open: open one with its url")
+        browser = await self._browsers.open(context)
+        async with browser.lock:
+            try:
+                return await self._act(given, browser, context)
+            finally:
+                browser.used_at = anyio.current_time()
+
+    async def _act(self, given: BrowserArguments, browser: Browser, context: Context) -> Outcome:
+        await browser.open_new_tabs()
+        tab = browser.current or await browser.open_tab()
+        try:
+            return await _Step(self._find_refusal, browser, tab, context).do(given)
+        except ToolError as error:
+            error.label = join_labels((error.label, call_label(context), page_label(tab)))
+            if isinstance(error, BrowserGone) and not browser.ended:
+                await browser.close_tab(tab)  # it hangs, or has crashed: the others go on
+            raise
+
+
+def page_label(tab: Tab) -> Label:
+    """That of all that a page says."""
+    return Label("untrusted", None, tab.url if "://" in tab.url else "")
+
+
+class _Step:
+    """One action in one tab."""
+
+    def __init__(
+        self, find_refusal: FindRefusal, browser: Browser, tab: Tab, context: Context
+    ) -> None:
+        self._find_refusal = find_refusal
+        self._browser = browser
+        self._tab = tab
+        self._context = context
+        self._notes: list[str] = []
+        self._rows: list[Change] = []
+
+    async def do(self, given: BrowserArguments) -> Outcome:
+        """Do it, and tell what the page shows then."""
+        if given.action in _SENDING or (given.action == "press" and types_words(given.keys)):
+            await self._require_sendable()
+        if given.action not in ("dialog", "tab", "look", "wait", "screenshot", "console", "close"):
+            self._tab.require_no_dialog()
+        match given.action:
+            case "look":
+                return await self._finish(await self._look(given))
+            case "find":
+                return await self._finish(await self._find(given))
+            case "text":
+                text = (await self._tab.read_text())[given.offset :]
+                more = len(text) - MAX_TEXT_CHARS
+                end = f"\n… {more:,} more characters: offset" if more > 0 else ""
+                return await self._finish(text[:MAX_TEXT_CHARS] + end)
+            case "screenshot":
+                return await self._take_screenshot()
+            case "pdf":
+                return await self._print_pdf(given.path)
+            case "console":
+                await self._tab.call("Runtime.enable")
+                return await self._finish("\n".join(map(quote, self._tab.console)) or "nothing")
+            case "script":
+                return await self._finish(await self._run_script(given.text))
+            case _:
+                await self._change(given)
+                return await self._finish(await self._show_changes())
+
+    async def _change(self, given: BrowserArguments) -> None:
+        match given.action:
+            case "open":
+                await self._tab.navigate(str(_parse_address(given.url)))
+            case "back" | "forward":
+                await self._tab.go(-1 if given.action == "back" else 1)
+            case "dialog":
+                await actions.answer_dialog(self._tab, given.text, accept=given.accept)
+            case "tab" | "close":
+                await self._switch(given)
+            case "wait":
+                await self._wait(given)
+            case "press":
+                await actions.press(self._tab, _need(given.keys, "keys"), given.ref)
+            case "scroll":
+                down = {"down": 1, "up": -1}.get(given.direction, 0) * given.pages
+                right = {"right": 1, "left": -1}.get(given.direction, 0) * given.pages
+                await actions.scroll(self._tab, given.ref, down, right)
+            case _:
+                await self._use(given, _need(given.ref, "ref"))
+
+    async def _use(self, given: BrowserArguments, ref: str) -> None:
+        tab = self._tab
+        match given.action:
+            case "click":
+                await actions.click(tab, ref, given.button, given.clicks)
+            case "type":
+                await actions.type_text(
+                    tab, ref, given.text, keep=given.append, submit=given.submit
+                )
+            case "select":
+                await actions.select(tab, ref, given.text.split("\n"))
+            case "hover":
+                await actions.hover(tab, ref)
+            case "drag":
+                await actions.drag(tab, ref, _need(given.to, "to"))
+            case "upload":
+                await self._upload(ref, _need(given.path, "path"))
+            case _:
+                raise ToolError(f"there is no action {given.action!r}")
+
+    # What is shown
+
+    async def _look(self, given: BrowserArguments) -> str:
+        if self._tab.dialog is not None:
+            return ""
+        root = await self._tab.look()
+        self._tab.remember_lines()
+        if not given.ref:
+            return render_snapshot(root, offset=given.offset)
+        element = self._tab.refs.find(given.ref)
+        beneath = render_snapshot(element, offset=given.offset)
+        return f"{render_element(element)}\n{beneath}"
+
+    async def _find(self, given: BrowserArguments) -> str:
+        root = await self._tab.look()
+        found = find_elements(root, given.role, given.text)
+        lines = []
+        for element, path in zip(
+            found[:MAX_FOUND], list_paths(root, found[:MAX_FOUND]), strict=True
+        ):
+            where = " in ".join(f"{each.role} {quote(each.name[:60])}" for each in path[:0:-1][:3])
+            lines.append(render_element(element) + (f" in {where}" if where else ""))
+        if len(found) > MAX_FOUND:
+            lines.append(f"… {len(found) - MAX_FOUND:,} more")
+        return "\n".join(lines) or "nothing has this role and these words in its name"
+
+    async def _show_changes(self) -> str:
+        for each in await self._browser.open_new_tabs():
+            self._notes.append(f"tab {each.number} was opened by the page")
+            await each.settle()
+        if (current := self._browser.current) is not None:
+            self._tab = current
+        await self._keep_downloads()
+        if self._tab.dialog is not None:
+            return ""
+        root = await self._tab.look()
+        before = self._tab.remember_lines()
+        if not before:
+            return render_snapshot(root)
+        return render_changes(before, self._tab.lines, DEFAULT_CHARS) or "nothing has changed"
+
+    async def _finish(self, text: str) -> Done:
+        if self._tab.dialog is not None:
+            self._notes.append(f"the page shows {describe_dialog(self._tab.dialog)}: answer it")
+        head = self._render_head()
+        label = join_labels((call_label(self._context), page_label(self._tab)))
+        done = await make_bounded_result(f"{head}\n{text}".rstrip(), self._context, label)
+        return msgspec.structs.replace(done, changes=(*done.changes, *self._rows))
+
+    def _render_head(self) -> str:
+        tab, tabs = self._tab, self._browser.tabs
+        number = f"tab {tab.number}, one of {len(tabs)}: " if len(tabs) > 1 else ""
+        title = f" {quote(tab.title[:120])}" if tab.title else ""
+        lines = [f"[{number}{clean_text(tab.url[:500])}{title}]"]
+        lines += [f"[{each}]" for each in self._notes]
+        return "\n".join(lines)
+
+    # What leaves
+
+    async def _require_sendable(self) -> None:
+        """Raises ToolError where words of this conversation may not go to this page."""
+        url = self._tab.url
+        if not url.startswith(("http://", "https://")):
+            return
+        try:
+            target = parse_url(url)
+        except NetError as error:
+            raise ToolError(f"nothing is sent to this page: {error}") from error
+        context = self._context
+        user = NetworkUser(context.session, context.agent, context.principal, context.label)
+        why = await self._find_refusal(user, target.host, target.port)
+        if why:
+            raise ToolError(f"nothing is typed or given to this page yet: {why}")
+
+    async def _upload(self, ref: str, path: str) -> None:
+        read = partial(self._context.reach.files.read_opened, path, MAX_FILE_BYTES + 1)
+        opened = await anyio.to_thread.run_sync(read)
+        marks = await load_marks(self._context)
+        if marks.is_hidden_from(opened.place, self._context) or (
+            marks.file_label(opened.place).readers is not None
+        ):
+            raise ToolError(f"{path!r} is only for its owner: it is not given to a page")
+        if len(opened.data) > MAX_FILE_BYTES:
+            raise ToolError(f"{path!r} is larger than {MAX_FILE_BYTES >> 20} MB")
+        staged = self._browser.exchange / UPLOADS / Path(path).name
+        await anyio.to_thread.run_sync(staged.write_bytes, opened.data)
+        await actions.upload(self._tab, ref, [str(staged)])
+        self._notes.append(f"gave {quote(Path(path).name)} to the page")
+
+    async def _run_script(self, script: str) -> str:
+        asked = {
+            "expression": _need(script, "text"),
+            "returnByValue": True,
+            "awaitPromise": True,
+            "userGesture": True,
+        }
+        answer = await self._tab.call("Runtime.evaluate", asked, MAX_WAIT_S)
+        if "exceptionDetails" in answer:
+            thrown = answer["exceptionDetails"].get("exception", {})
+            raise ToolError(f"the script failed: {str(thrown.get('description', ''))[:500]}")
+        value = answer["result"].get("value")
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        return text[:MAX_SCRIPT_ANSWER_CHARS]
+
+    # What comes
+
+    async def _keep_downloads(self) -> None:
+        for download in await self._browser.finish_downloads(DOWNLOAD_S):
+            if download.state != "completed":
+                self._notes.append(f"{quote(download.name)} was not downloaded")
+                continue
+            data = await anyio.to_thread.run_sync(_take_file, self._browser.exchange, download)
+            await self._write(f"downloads/{_safe_name(download.name)}", data, download.url)
+        if running := self._browser.downloads:
+            self._notes.append(f"{len(running)} downloads go on")
+
+    async def _write(self, path: str, data: bytes, url: str) -> None:
+        label = join_labels((Label("untrusted", None, url), page_label(self._tab)))
+        write = partial(self._context.reach.files.write, path, data)
+        self._rows += await change_file(self._context, BROWSER, path, write, label)
+        self._notes.append(f"saved as {path}, {len(data):,} bytes")
+
+    async def _print_pdf(self, path: str) -> Done:
+        path = _need(path, "path")
+        printed = await self._tab.call("Page.printToPDF", {"printBackground": True}, MAX_WAIT_S)
+        await self._write(path, _decode_data(printed), self._tab.url)
+        return await self._finish("")
+
+    async def _take_screenshot(self) -> Done:
+        asked = {"format": "jpeg", "quality": 70, "optimizeForSpeed": True}
+        data = _decode_data(await self._tab.call("Page.captureScreenshot", asked, MAX_WAIT_S))
+        blob = await self._context.reach.host.put_blob(data)
+        done = await self._finish("")
+        label = join_labels((call_label(self._context), page_label(self._tab)))
+        parts: tuple[ResultPart, ...] = (*done.parts, Image(blob, "image/jpeg", "page.jpg", label))
+        return msgspec.structs.replace(done, parts=parts)
+
+    # Tabs, and waiting
+
+    async def _switch(self, given: BrowserArguments) -> None:
+        if given.tab == 0:
+            self._tab = await self._browser.open_tab()
+            if given.url:
+                await self._tab.navigate(str(_parse_address(given.url)))
+            return
+        tabs = {each.number: each for each in self._browser.tabs}
+        if given.tab > 0:
+            if given.tab not in tabs:
+                raise ToolError(f"there is no tab {given.tab}; there are: {[*tabs]}")
+            self._tab = tabs[given.tab]
+            if given.action == "close":
+                await self._browser.close_tab(self._tab)
+                self._tab = self._browser.current or await self._browser.open_tab()
+            else:
+                await self._browser.show(self._tab)
+        for number, each in tabs.items():
+            self._notes.append(f"tab {number}: {clean_text(each.url[:200])}")
+
+    async def _wait(self, given: BrowserArguments) -> None:
+        if not given.text:
+            await wait_until(lambda: self._tab.dialog is not None, given.seconds)
+            return
+        wanted = " ".join(given.text.casefold().split())
+        with anyio.move_on_after(given.seconds) as limit:
+            while self._tab.dialog is None:
+                shown = (await self._tab.look()).walk()
+                if any(wanted in " ".join(f"{e.name} {e.value}".casefold().split()) for e in shown):
+                    return
+                await anyio.sleep(0.2)
+        if limit.cancelled_caught:
+            self._notes.append(f"{quote(given.text[:80])} has not come in {given.seconds:.0f} s")
+
+
+def _need(value: str, name: str) -> str:
+    if not value:
+        raise ToolError(f"this action needs {name}")
+    return value
+
+
+def _parse_address(url: str) -> object:
+    """Raises ToolError for what is no address of the web."""
+    url = _need(url.strip(), "url")
+    try:
+        return parse_url(url if "://" in url else f"https://{url}")
+    except NetError as error:
+        raise ToolError(str(error)) from error
+
+
+def _decode_data(answer: dict[str, object]) -> bytes:
+    try:
+        return base64.b64decode(str(answer.get("data", "")))
+    except binascii.Error as error:
+        raise ToolError("the browser gave no picture") from error
+
+
+def _take_file(exchange: Path, download: Download) -> bytes:
+    """The file, which is gone from the exchange then. Raises ToolError. The browser may have put
+    anything there, so nothing is followed."""
+    shown = quote(download.name)
+    try:
+        folder = os.open(exchange / DOWNLOADS, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            name = Path(download.guid).name
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as opened:
+                data = opened.read(MAX_FILE_BYTES + 1)
+            os.unlink(name, dir_fd=folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise ToolError(f"{shown} was not kept: {error.strerror}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ToolError(f"{shown} is larger than {MAX_FILE_BYTES >> 20} MB")
+    return data
+
+
+def _safe_name(name: str) -> str:
+    """A name of a file that a page has chosen, as one of ours."""
+    kept = "".join(c if c.isalnum() or c in " ._-()" else "_" for c in Path(name).name)
+    return kept.strip(" .")[-100:] or "download"
