@@ -122,6 +122,8 @@ class _SitePolicy:
 
     def record_use(self, use: Use) -> None:
         self._surfer.uses.append(use)
+        if use.refused:
+            self._network.refused[use.host] = use.refused
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ INTERACTIVE_ROLES = frozenset(
 )
 """Roles of what people use, by ARIA 1.2 (https://www.w3.org/TR/wai-aria-1.2/#role_definitions), and
 three of ours: `clickable` for what only reacts to the mouse, `file` and `date` for such fields."""
-TARGET_ROLES = frozenset(("list", "listbox", "table", "grid", "tree", "dialog"))
+TARGET_ROLES = frozenset(("list", "listbox", "table", "grid", "gridcell", "tree", "dialog"))
 """Roles of what one looks into or drops something on."""
 TARGET_STATES = frozenset(("clickable", "editable", "draggable"))
 """States of what is used though its role does not say so."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import msgspec
@@ -53,6 +54,8 @@ class Browser:
         self.tabs: list[Tab] = []
         self.current: Tab | None = None
         self.downloads: dict[str, Download] = {}
+        self.entered: set[str] = set()
+        self.blocked: dict[str, str] = {}
         self.network = CommandNetwork()
         self.ended = ""
         self._ready = anyio.Event()
@@ -89,11 +92,17 @@ class Browser:
 
     async def _hold(self, process: LineProcess) -> None:
         self._protocol = Protocol(process, self._take_event)
-        async with process.open(), aclosing(process.lines()) as lines:
+        async with (
+            process.open(),
+            anyio.create_task_group() as tasks,
+            aclosing(process.lines()) as lines,
+        ):
+            tasks.start_soon(self._protocol.run_sender)
             self._ready.set()
             async for line in lines:
                 self._protocol.take(line)
             self.ended = process.describe_end()
+            tasks.cancel_scope.cancel()
 
     def _take_event(self, session: str, method: str, said: dict[str, Any]) -> None:
         match method:
@@ -101,6 +110,9 @@ class Browser:
                 target = said.get("targetInfo", {})
                 if target.get("type") == "page":
                     self._opening.append((str(said.get("sessionId")), str(target.get("targetId"))))
+                    for each in self.tabs:
+                        if each.target == target.get("openerId"):
+                            each.interrupt()
             case "Target.detachedFromTarget":
                 self._forget(str(said.get("sessionId")))
             case "Browser.downloadWillBegin":
@@ -114,11 +126,26 @@ class Browser:
                 if (tab := self._sessions.get(session)) is not None:
                     tab.take_event(method, said)
 
+    def _may_enter(self, tab: Tab, url: str) -> bool:
+        """Whether a page may lead on to this address: the site that it is on, or one that was
+        entered with the knowledge of a person. What it leads to else is kept in `blocked`."""
+        host = find_host(url)
+        here = find_host(tab.url)
+        if not url.startswith(("http://", "https://")):
+            return url.startswith(("about:", "blob:"))
+        if is_same_site(host, here) or any(is_same_site(host, each) for each in self.entered):
+            self.entered.add(host)
+            return True
+        self.blocked[host] = url
+        return False
+
     def _forget(self, session: str) -> None:
         tab = self._sessions.pop(session, None)
         if tab is None:
             return
         tab.is_over = True
+        if self._protocol is not None:
+            self._protocol.end(session)
         tab.failure = tab.failure or "the tab was closed"
         self.tabs = [each for each in self.tabs if each is not tab]
         if self.current is tab:
@@ -137,7 +164,7 @@ class Browser:
                 "eventsEnabled": True,
             }
             await self._call("Browser.setDownloadBehavior", behavior)
-            attach = {"autoAttach": True, "waitForDebuggerOnStart": False, "flatten": True}
+            attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
             await self._call("Target.setAutoAttach", attach)
         except Refused as error:
             raise BrowserGone(f"the browser cannot be used: {error}") from error
@@ -170,7 +197,7 @@ class Browser:
             session, target = self._opening.pop(0)
             if self._protocol is None or len(self.tabs) >= MAX_TABS:
                 continue
-            tab = Tab(self._protocol, session, target, self._next_tab)
+            tab = Tab(self._protocol, session, target, self._next_tab, self._may_enter)
             self._next_tab += 1
             self._sessions[session] = tab
             self.tabs.append(tab)
@@ -204,6 +231,23 @@ class Browser:
         for each in over:
             del self.downloads[each.guid]
         return over
+
+
+def find_host(url: str) -> str:
+    """The host of an address; '' for none."""
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def is_same_site(host: str, other: str) -> bool:
+    """Whether one is the other or lies beneath it, `www.` left aside."""
+    host, other = host.removeprefix("www."), other.removeprefix("www.")
+    beneath = host.endswith(f".{other}") or other.endswith(f".{host}")
+    return bool(host and other) and (
+        host == other or ("." in min(host, other, key=len) and beneath)
+    )
 
 
 class Browsers:

@@ -5,35 +5,50 @@ from __future__ import annotations
 
 FIND_POINT = """function () {
   const node = this.nodeType === 1 ? this : this.parentElement
-  const view = node.ownerDocument.defaultView
+  const page = node.ownerDocument
+  const view = page.defaultView
   const box = node.getBoundingClientRect()
-  const rects = [...node.getClientRects()].filter(r => r.width > 0 && r.height > 0)
-  if (!rects.length) return {hidden: true}
-  const r = rects[0]
-  const left = Math.max(r.left, 0), right = Math.min(r.right, view.innerWidth)
-  const top = Math.max(r.top, 0), bottom = Math.min(r.bottom, view.innerHeight)
-  if (right <= left || bottom <= top) return {hidden: true}
-  const x = (left + right) / 2, y = (top + bottom) / 2
-  let hit = node.ownerDocument.elementFromPoint(x, y)
-  while (hit && hit.shadowRoot) {
-    const inner = hit.shadowRoot.elementFromPoint(x, y)
-    if (!inner || inner === hit) break
-    hit = inner
-  }
   const holds = (outer, one) => {
     for (let each = one; each; each = each.parentNode || each.host) if (each === outer) return true
     return false
   }
-  const labels = [...(node.labels || [])]
-  const fits = !hit || holds(node, hit) || holds(hit, node) || labels.some(l => holds(l, hit)) ||
-    (node.getRootNode() !== node.ownerDocument && hit === node.getRootNode().host)
-  let cover = ''
-  if (!fits) {
-    const named = hit.closest('[role=dialog],dialog,[aria-label],[id]') || hit
-    cover = (named.getAttribute('aria-label') || named.innerText || named.id || named.tagName)
-    cover = cover.trim().slice(0, 80) || named.tagName.toLowerCase()
+  const hitAt = (x, y) => {
+    let hit = page.elementFromPoint(x, y)
+    while (hit && hit.shadowRoot) {
+      const inner = hit.shadowRoot.elementFromPoint(x, y)
+      if (!inner || inner === hit) break
+      hit = inner
+    }
+    return hit
   }
-  return {x: x - box.left, y: y - box.top, cover, disabled: !!node.disabled}
+  const middle = one => {
+    for (const r of one.getClientRects()) {
+      const left = Math.max(r.left, 0), right = Math.min(r.right, view.innerWidth)
+      const top = Math.max(r.top, 0), bottom = Math.min(r.bottom, view.innerHeight)
+      if (right > left && bottom > top) return [(left + right) / 2, (top + bottom) / 2]
+    }
+    return null
+  }
+  const root = node.getRootNode()
+  const labels = [...(node.labels || [])]
+  let cover = null
+  let seen = false
+  for (const one of [node, ...labels]) {
+    const point = middle(one)
+    if (!point) continue
+    seen = true
+    const [x, y] = point
+    const hit = hitAt(x, y)
+    const fits = !hit || holds(one, hit) || (root !== page && hit === root.host) ||
+      labels.some(l => holds(l, hit)) || (holds(hit, one) && !hit.contains(page.body) &&
+      one.getBoundingClientRect().width > 2 && hit.getRootNode() === root)
+    if (fits) return {x: x - box.left, y: y - box.top, disabled: !!node.disabled}
+    cover = cover || hit
+  }
+  if (!seen) return {hidden: true}
+  const named = cover.closest('[role=dialog],dialog,[aria-label],[id]') || cover
+  const words = named.getAttribute('aria-label') || named.innerText || named.id || ''
+  return {cover: words.trim().slice(0, 80) || named.tagName.toLowerCase()}
 }"""
 
 SET_VALUE = """function (wanted) {
@@ -62,7 +77,9 @@ SELECT_OPTIONS = """function (wanted) {
   return {selected: [...node.selectedOptions].map(o => o.label)}
 }"""
 
-READ_WORDS = "function () { return (this.innerText || this.textContent || '').slice(0, 400) }"
+READ_WORDS = """function () {
+  return this.isConnected ? (this.innerText || this.textContent || '').slice(0, 400) : null
+}"""
 
 CLICK = "function () { this.focus && this.focus(); this.click() }"
 

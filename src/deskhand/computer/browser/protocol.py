@@ -4,6 +4,7 @@ events. https://chromedevtools.github.io/devtools-protocol/
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -47,19 +48,23 @@ _decode = msgspec.json.Decoder(_Message).decode
 class _Call:
     """A command that waits for its answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: str) -> None:
+        self.session = session
         self.over = anyio.Event()
         self.answer: _Message | None = None
 
 
 class Protocol:
-    """One connection. Whoever reads the pipe gives each message to `take`."""
+    """One connection. Whoever reads the pipe gives each message to `take`, and runs
+    `run_sender`."""
 
     def __init__(self, process: LineProcess, on_event: OnEvent) -> None:
         self._process = process
         self._on_event = on_event
         self._calls: dict[int, _Call] = {}
         self._number = 0
+        self._unsent: deque[bytes] = deque()
+        self._has_unsent = anyio.Event()
 
     def take(self, message: bytes) -> None:
         """Take in what the browser says. What cannot be read is left out: a page may have got it to
@@ -74,10 +79,29 @@ class Protocol:
             call.answer = said
             call.over.set()
 
-    def end(self) -> None:
-        """Nothing more comes: all that wait are told."""
+    def post(self, method: str, params: dict[str, Any], session: str) -> int:
+        """Say this without waiting for an answer. Returns its number."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        if session:
+            message["sessionId"] = session
+        self._unsent.append(msgspec.json.encode(message))
+        self._has_unsent.set()
+        return self._number
+
+    async def run_sender(self) -> None:
+        """Send what is to be said, one after the other, until cancelled."""
+        while True:
+            await self._has_unsent.wait()
+            self._has_unsent = anyio.Event()
+            while self._unsent:
+                await self._process.send(self._unsent.popleft())
+
+    def end(self, session: str = "") -> None:
+        """Nothing more comes of this session, or of all: those that wait are told."""
         for call in self._calls.values():
-            call.over.set()
+            if not session or call.session == session:
+                call.over.set()
 
     async def call(
         self,
@@ -87,20 +111,17 @@ class Protocol:
         timeout_s: float = CALL_S,
     ) -> dict[str, Any]:
         """What the browser answers to this command. Raises Refused, BrowserGone."""
-        self._number += 1
-        number = self._number
-        message = {"id": number, "method": method, "params": params or {}}
-        if session:
-            message["sessionId"] = session
-        call = self._calls[number] = _Call()
+        number = self.post(method, params or {}, session)
+        call = self._calls[number] = _Call(session)
         try:
             with anyio.move_on_after(timeout_s):
-                await self._process.send(msgspec.json.encode(message))
                 await call.over.wait()
         finally:
             del self._calls[number]
         if self._process.ended:
             raise BrowserGone(f"the browser has ended: {self._process.describe_end()}")
+        if call.answer is None and call.over.is_set():
+            raise BrowserGone("the tab was closed")
         if call.answer is None:
             raise BrowserGone(f"the page has not answered for {timeout_s:.0f} s ({method})")
         if call.answer.error is not None:

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import msgspec
@@ -38,7 +38,7 @@ _MAIN_FRAME_EVENTS = frozenset(
 )
 _WORLD = "deskhand"
 
-T = TypeVar("T")
+MayEnter = Callable[["Tab", str], bool]
 
 
 class Dialog(msgspec.Struct, frozen=True):
@@ -52,13 +52,18 @@ class Dialog(msgspec.Struct, frozen=True):
 
 class Tab:
     """A page target of the browser, with the session over which it is spoken to. `refs` and `lines`
-    are of what was last shown."""
+    are of what was last shown. `may_enter` says of an address to which the page leads by itself
+    whether it may be gone to."""
 
-    def __init__(self, protocol: Protocol, session: str, target: str, number: int) -> None:
+    def __init__(
+        self, protocol: Protocol, session: str, target: str, number: int, may_enter: MayEnter
+    ) -> None:
         self._protocol = protocol
         self._session = session
         self.target = target
         self.number = number
+        self._may_enter = may_enter
+        self._is_opening = False
         self.url = "about:blank"
         self.title = ""
         self.refs = RefTable()
@@ -72,21 +77,27 @@ class Tab:
         self.failure = ""
         self._is_loading = False
         self._loads = 0
-        self._frame = ""
+        self._frame = target  # the main frame of a page has its name
         self._worlds: dict[str, int] = {}
         self._requests: dict[str, float] = {}
         self._changed_at = 0.0
-        self._asked = anyio.Event()
+        self._interrupted = anyio.Event()
 
     # What it says
 
     async def open_session(self) -> None:
         """Have it tell what happens. Raises BrowserGone, Refused."""
-        await self.call("Page.enable")
-        await self.call("Network.enable")
-        await self.call("Page.setInterceptFileChooserDialog", {"enabled": True})
+        # Without waiting for answers: a tab that a page has opened gives some of them only when it
+        # is let go on.
+        for method, params in (
+            ("Page.enable", {}),
+            ("Network.enable", {}),
+            ("Page.setInterceptFileChooserDialog", {"enabled": True}),
+            ("Fetch.enable", {"patterns": [{"resourceType": "Document"}]}),
+            ("Runtime.runIfWaitingForDebugger", {}),
+        ):
+            self._protocol.post(method, params, self._session)
         frames = await self.call("Page.getFrameTree")
-        self._frame = frames["frameTree"]["frame"]["id"]
         self.url = str(frames["frameTree"]["frame"].get("url", ""))
 
     def take_event(self, method: str, said: dict[str, Any]) -> None:
@@ -119,6 +130,8 @@ class Tab:
 
     def _take_other(self, method: str, said: dict[str, Any]) -> None:
         match method:
+            case "Fetch.requestPaused":
+                self._judge_navigation(said)
             case "Page.frameNavigated":
                 self._take_navigation(said.get("frame", {}))
             case "Page.javascriptDialogOpening":
@@ -127,10 +140,9 @@ class Tab:
                     str(said.get("message", ""))[:2000],
                     str(said.get("defaultPrompt", ""))[:200],
                 )
-                self._asked.set()
+                self.interrupt()
             case "Page.javascriptDialogClosed":
                 self.dialog = None
-                self._asked = anyio.Event()
             case "Page.fileChooserOpened":
                 self.chooser = int(said.get("backendNodeId", 0))
             case "Input.dragIntercepted":
@@ -141,6 +153,16 @@ class Tab:
                 self.failure = "the page has crashed"
             case _:
                 pass
+
+    def _judge_navigation(self, said: dict[str, Any]) -> None:
+        """A document is about to be asked for: let it go on, or stay where we are."""
+        answered = {"requestId": said.get("requestId")}
+        url = str(said.get("request", {}).get("url", ""))
+        if said.get("frameId") != self._frame or self._is_opening or self._may_enter(self, url):
+            self._protocol.post("Fetch.continueRequest", answered, self._session)
+        else:
+            answered["errorReason"] = "Aborted"
+            self._protocol.post("Fetch.failRequest", answered, self._session)
 
     def _take_navigation(self, frame: dict[str, Any]) -> None:
         self._worlds.clear()
@@ -161,19 +183,39 @@ class Tab:
         return await self._protocol.call(method, params, self._session, timeout_s)
 
     async def until_asked(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Do what may make the page ask something, which holds up all else: come back then, too."""
+        """Do what may make the page ask something, open another or close itself: it answers no more
+        then, so come back. Raises ToolError."""
+        self._interrupted = anyio.Event()
+        failed: ToolError | None = None
         async with anyio.create_task_group() as tasks:
 
             async def wait() -> None:
-                await self._asked.wait()
+                await self._interrupted.wait()
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(wait)
-            await work()
+            try:
+                await work()
+            except ToolError as error:
+                failed = error
             tasks.cancel_scope.cancel()
+        if failed is not None and not (isinstance(failed, BrowserGone) and self.is_over):
+            raise failed
+
+    def interrupt(self) -> None:
+        """What is being done in it waits no longer for an answer."""
+        self._interrupted.set()
 
     async def navigate(self, url: str) -> None:
-        """Open this address, and wait until it has loaded. Raises ToolError."""
+        """Open this address, wherever it leads on to, and wait until it has loaded. Raises
+        ToolError."""
+        self._is_opening = True
+        try:
+            await self._navigate(url)
+        finally:
+            self._is_opening = False
+
+    async def _navigate(self, url: str) -> None:
         loads = self._loads
         try:
             begun = await self.call("Page.navigate", {"url": url}, LOAD_S)
@@ -255,20 +297,19 @@ class Tab:
         """The node of this ref. Raises StaleRef where it has gone."""
         element = self.refs.find(ref)
         key = _key_of(element)
-        try:
-            words = str(await self.run_on(key, page_scripts.READ_WORDS))
-            nodes = await self.call(
-                "Accessibility.getPartialAXTree",
-                {"backendNodeId": key[1], "fetchRelatives": False},
-            )
-        except Refused:
+        words = None
+        with suppress(Refused):
+            words = await self.run_on(key, page_scripts.READ_WORDS)
+        if words is None:
             await self.look()  # it may have been drawn anew
             moved = next((each for each in self.root.walk() if each.ref == element.ref), None)
             if moved is None:
                 raise self.refs.explain_gone(element) from None
             return _key_of(moved)
+        asked = {"backendNodeId": key[1], "fetchRelatives": False}
+        nodes = await self.call("Accessibility.getPartialAXTree", asked)
         node = next(iter(read_ax_nodes(nodes.get("nodes", ())[:1])), None)
-        if not is_same(element, node.name if node is not None else "", words):
+        if not is_same(element, node.name if node is not None else "", str(words)):
             await self.look()
             raise StaleRef(
                 f"{element.ref} was {describe(element)} when it was shown, and holds something "

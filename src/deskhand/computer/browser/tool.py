@@ -30,7 +30,7 @@ from ...types.messages import Image, ResultPart, Text, clean_text
 from ..elements import find_elements, list_paths, quote
 from ..snapshot import DEFAULT_CHARS, render_changes, render_element, render_snapshot
 from . import actions
-from .browsers import Browser, Browsers, Download
+from .browsers import Browser, Browsers, Download, find_host
 from .keys import types_words
 from .launch import DOWNLOADS, UPLOADS
 from .protocol import BrowserGone
@@ -161,7 +161,7 @@ class BrowserTool:
             return await _Step(self._find_refusal, browser, tab, context).do(given)
         except ToolError as error:
             error.label = join_labels((error.label, call_label(context), page_label(tab)))
-            if isinstance(error, BrowserGone) and not browser.ended:
+            if isinstance(error, BrowserGone) and not (browser.ended or tab.is_over):
                 await browser.close_tab(tab)  # it hangs, or has crashed: the others go on
             raise
 
@@ -186,8 +186,13 @@ class _Step:
 
     async def do(self, given: BrowserArguments) -> Outcome:
         """Do it, and tell what the page shows then."""
-        if given.action in _SENDING or (given.action == "press" and types_words(given.keys)):
+        if (
+            given.action in _SENDING
+            or (given.action == "press" and types_words(given.keys))
+            or (given.action == "dialog" and given.text)
+        ):
             await self._require_sendable()
+        await self._enter_allowed()
         if given.action not in ("dialog", "tab", "look", "wait", "screenshot", "console", "close"):
             self._tab.require_no_dialog()
         match given.action:
@@ -216,7 +221,7 @@ class _Step:
     async def _change(self, given: BrowserArguments) -> None:
         match given.action:
             case "open":
-                await self._tab.navigate(str(_parse_address(given.url)))
+                await self._open(given.url)
             case "back" | "forward":
                 await self._tab.go(-1 if given.action == "back" else 1)
             case "dialog":
@@ -233,6 +238,30 @@ class _Step:
                 await actions.scroll(self._tab, given.ref, down, right)
             case _:
                 await self._use(given, _need(given.ref, "ref"))
+
+    async def _open(self, url: str) -> None:
+        url = str(_parse_address(url))
+        self._browser.entered.add(find_host(url))
+        refused = self._browser.network.refused
+        refused.pop(find_host(url), "")
+        await self._tab.navigate(url)
+        if why := refused.get(find_host(self._tab.url)):
+            raise ToolError(f"{url[:200]} could not be opened: {why}")
+        self._browser.entered.add(find_host(self._tab.url))
+
+    async def _enter_allowed(self) -> None:
+        """Take in which of the hosts that were held back a person has allowed since."""
+        for host, url in [*self._browser.blocked.items()]:
+            if not await self._find_refusal_of(url):
+                self._browser.entered.add(host)
+        self._browser.blocked.clear()
+
+    async def _note_blocked(self) -> None:
+        for host, url in self._browser.blocked.items():
+            why = await self._find_refusal_of(url)
+            self._notes.append(
+                f"it leads to {quote(host)}, where nobody has sent you, and was not followed: {why}"
+            )
 
     async def _use(self, given: BrowserArguments, ref: str) -> None:
         tab = self._tab
@@ -284,8 +313,10 @@ class _Step:
         for each in await self._browser.open_new_tabs():
             self._notes.append(f"tab {each.number} was opened by the page")
             await each.settle()
-        if (current := self._browser.current) is not None:
-            self._tab = current
+        if self._tab.is_over:
+            self._notes.append(f"tab {self._tab.number} was closed by the page")
+        self._tab = self._browser.current or await self._browser.open_tab()
+        await self._note_blocked()
         await self._keep_downloads()
         if self._tab.dialog is not None:
             return ""
@@ -315,18 +346,21 @@ class _Step:
 
     async def _require_sendable(self) -> None:
         """Raises ToolError where words of this conversation may not go to this page."""
-        url = self._tab.url
+        why = await self._find_refusal_of(self._tab.url)
+        if why:
+            raise ToolError(f"nothing is typed or given to this page yet: {why}")
+
+    async def _find_refusal_of(self, url: str) -> str:
+        """Why what this conversation knows may not go to where this address leads."""
         if not url.startswith(("http://", "https://")):
-            return
+            return ""
         try:
             target = parse_url(url)
         except NetError as error:
-            raise ToolError(f"nothing is sent to this page: {error}") from error
+            return str(error)
         context = self._context
         user = NetworkUser(context.session, context.agent, context.principal, context.label)
-        why = await self._find_refusal(user, target.host, target.port)
-        if why:
-            raise ToolError(f"nothing is typed or given to this page yet: {why}")
+        return await self._find_refusal(user, target.host, target.port)
 
     async def _upload(self, ref: str, path: str) -> None:
         read = partial(self._context.reach.files.read_opened, path, MAX_FILE_BYTES + 1)
@@ -397,7 +431,7 @@ class _Step:
         if given.tab == 0:
             self._tab = await self._browser.open_tab()
             if given.url:
-                await self._tab.navigate(str(_parse_address(given.url)))
+                await self._open(given.url)
             return
         tabs = {each.number: each for each in self._browser.tabs}
         if given.tab > 0:
