@@ -10,7 +10,9 @@ CLIENTS := .venv-clients
 BIOME := requirements/biome/node_modules/.bin/biome
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
-TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto postgresql
+TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto postgresql xvfb dbus at-spi2-core libatk-adaptor openbox zenity
+# Programs of several toolkits, whose windows are used.
+DESKTOP_PACKAGES := galculator gnome-calculator kcalc mousepad gedit featherpad fonts-dejavu-core adwaita-icon-theme
 # What opens the documents that skills write.
 OFFICE_PACKAGES := libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui
 export UV_SYSTEM_CERTS ?= 1
@@ -70,7 +72,7 @@ test: check $(VENV)/.tests ## Set up, check, and run the tests that take minutes
 	@$(BIN)/python -m pytest
 
 test-all: check $(VENV)/.tests .venv-mcp/.ready $(SERVERS)/node_modules/.ready ## The same with the slow tests and all examples of properties; takes half an hour
-	@bash scripts/deps.sh $(OFFICE_PACKAGES)
+	@bash scripts/deps.sh $(OFFICE_PACKAGES) $(DESKTOP_PACKAGES)
 	@TESTS=all $(BIN)/python -m pytest --durations=25
 
 $(VENV)/.tests: $(VENV)/.dev $(CLIENTS)/.ready
@@ -157,7 +159,7 @@ screenshots: $(VENV)/.dev ## Take the pictures of the page, and the recording of
 
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
-	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra mcp --extra telegram --extra secrets --extra web --extra memory --extra schema --extra backup --extra postgres --extra metrics --extra sign-in --extra office --extra tools --extra acp -o requirements/run.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra mcp --extra telegram --extra secrets --extra web --extra memory --extra schema --extra backup --extra postgres --extra metrics --extra sign-in --extra office --extra tools --extra acp --extra desktop -o requirements/run.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml bench/agentdojo/agentdojo.in -o requirements/agentdojo.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 tests/web/clients/clients.in -o requirements/clients.txt

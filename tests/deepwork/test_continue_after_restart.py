@@ -220,19 +220,18 @@ async def test_it_does_not_go_on_for_who_is_gone(
 
 
 async def test_the_control_center(tmp_path: Path) -> None:
-    """As operator-use has it; the desktop comes later."""
+    """As operator-use has it."""
     named: dict[str, Any] = {"also_allow": ["control_center"]}
     allowed: dict[str, Any] = {"policy": [{"verdict": "allow", "tool": "control_center"}]}
     desk = TemporaryHome(tmp_path, defaults={"models": ["scripted/x"], **named}, **allowed)
     async with desk.running() as app:
         app.supervised = True
-        shown = "computer_use: not installed\nbrowser_use: {}"
-        assert await desk.call(app, "control_center") == shown.format("on")
-        said = await desk.call(app, "control_center", computer_use=True)
-        assert said == "computer_use cannot be switched on: it is not installed"
-        said = await desk.call(app, "control_center", browser_use=False)
-        assert said == shown.format("off")
-        assert "browser: false" in desk.settings.file.read_text()
+        shown = "computer_use: {}\nbrowser_use: {}"
+        assert await desk.call(app, "control_center") == shown.format("off", "on")
+        said = await desk.call(app, "control_center", computer_use=True, browser_use=False)
+        assert said == shown.format("on", "off")
+        written = desk.settings.file.read_text()
+        assert "browser: false" in written and "desktop: true" in written
         said = await desk.call(app, "control_center", agent_id="other", restart=True)
         assert (
             "the agent of this conversation, default" in said and not app.restart.requested.is_set()

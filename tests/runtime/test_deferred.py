@@ -23,7 +23,7 @@ from deskhand.tools.deferred import TOOL_SEARCH, estimate_schema_tokens, list_of
 from deskhand.types.messages import Message, ToolCall, ToolResult
 from deskhand.types.options import SessionOptions
 
-ONLY_WHERE_SET = ("mcp", "mcp_read", "image_gen", "remote_agent")
+ONLY_WHERE_SET = ("mcp", "mcp_read", "image_gen", "remote_agent", "desktop")
 DEFERRED_TOOLS = [name for name in ALL_DEFERRED_TOOLS if name not in ONLY_WHERE_SET]
 """Those of MCP are there where servers are."""
 MOST_TOKENS = 1_600

@@ -89,9 +89,10 @@ def _remember_grants(session: Session, events: Sequence[AnyEvent]) -> None:
         if not isinstance(event, ApprovalAnswered) or event.choice not in ("always", "never"):
             continue
         if turn is not None:
-            call = find_asked_calls(session.state, event.ask_id)[0].call
+            call = find_asked_calls(session.state, event.ask_id)[0]
             now = session.runtime.clock.now()
-            grant = save_grant(event, call, make_setting(session), turn.principal, now)
+            setting = make_setting(session, call)
+            grant = save_grant(event, call.call, setting, turn.principal, now)
             session.journal.add_changes((grant,))
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from msgspec.structs import replace
+
 from ..policy import approval
 from ..policy.approval import CallSetting, render_arguments
 from ..policy.consent import find_grant
 from ..policy.information_flow import Given, collect_known_texts
 from ..policy.joint_asks import JointAsk
 from ..policy.rules import Case, Decision
+from ..policy.visible import escape_invisible
 from ..tools.aliases import TOOL_ALIASES, find_tool
-from ..tools.base import Tool, Tools, get_effect_function
+from ..tools.base import CallPreview, PreviewFunction, Tool, Tools, get_effect_function
 from ..tools.execute_tool import ReadyCall
 from ..types.events import BoundCall, CallClosed
 from ..types.messages import ResultPart, ToolResult
@@ -60,8 +63,12 @@ def _describe_missing_tool(name: str, tools: Tools) -> str:
 
 async def _ask_policy(session: Session, call: OpenCall, tool: Tool) -> Verdict:
     turn = session.turn
-    setting = make_setting(session)
+    looks = getattr(tool, "preview", None)
+    preview = None if looks is None else _preview(session, call, looks)
+    setting = _make_setting(session, preview)
     case = _make_case(session, call, tool)
+    if preview is not None:
+        case = replace(case, effect=preview.effect)
     decision = await _decide(session, call, case, setting)
     if decision.verdict == "deny":
         return make_failed_result(call, "denied", f"not permitted: {decision.reason}")
@@ -82,6 +89,8 @@ async def _ask_policy(session: Session, call: OpenCall, tool: Tool) -> Verdict:
         return ReadyCall(call, tool, decision.reason)
 
     question = f"{tool.spec.name} {render_arguments(call.call)}"
+    if setting.shown:
+        question += f"\n{escape_invisible(setting.shown)}"
     if len(question) > approval.SHOWN_ARGUMENT_CHARS:
         return make_failed_result(call, "denied", TOO_LONG)
     if turn.asked >= approval.ASKS_PER_TURN and not call.counted:
@@ -134,8 +143,18 @@ def _texts_from_pages(session: Session) -> tuple[Given, ...]:
     return collect_known_texts(messages, lambda name: TOOL_ALIASES.get(name, name) in fetching)
 
 
-def make_setting(session: Session) -> CallSetting:
-    """What an approval binds beside the call."""
+def _preview(session: Session, call: OpenCall, looks: PreviewFunction) -> CallPreview | None:
+    return looks(call.call.arguments, session.state.options, session.journal.trusted_label)
+
+
+def make_setting(session: Session, call: OpenCall) -> CallSetting:
+    """What an approval of this call binds beside it."""
+    looks = getattr(session.agent.tools.get(call.call.name), "preview", None)
+    return _make_setting(session, None if looks is None else _preview(session, call, looks))
+
+
+def _make_setting(session: Session, preview: CallPreview | None) -> CallSetting:
+    shown = preview.shown if preview is not None else ""
     agent = session.agent
     untrusted = session.journal.trusted_label.integrity == "untrusted"
-    return CallSetting(session.name, agent.name, agent.folder, agent.profile, untrusted)
+    return CallSetting(session.name, agent.name, agent.folder, agent.profile, shown, untrusted)

@@ -14,6 +14,7 @@ from ..policy.profiles import (
     BROWSER_TOOLS,
     CORE_TOOLS,
     DEFERRED_TOOLS,
+    DESKTOP_TOOLS,
     Offered,
     is_explicitly_offered,
     is_name_matched,
@@ -119,6 +120,8 @@ def make_tools(
     own = (tool for tool in own if small or tool.spec.name not in SMALL_MODEL_TOOLS)
     browses = may_browse(settings, agent)
     own = (tool for tool in own if browses or tool.spec.name not in BROWSER_TOOLS)
+    sees = settings.agent(agent).desktop
+    own = (tool for tool in own if sees or tool.spec.name not in DESKTOP_TOOLS)
     theirs = (tool for tool in plugins if is_offered(chosen, tool.spec.name))
     return {tool.spec.name: tool for tool in (*own, *theirs)}
 

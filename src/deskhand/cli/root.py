@@ -56,6 +56,10 @@ COMMANDS = {
         "deskhand.cli.remote:remote",
         "List, add and ask agents of other programs.",
     ),
+    "desktop": (
+        "deskhand.cli.desktop:desktop",
+        "Let agents use the windows of this machine.",
+    ),
     "deep": ("deskhand.cli.deep:deep", "Show and follow long-running work."),
     "budget": ("deskhand.cli.budget:budget", "Show and set token and cost limits."),
     "memories": ("deskhand.cli.memories:memories", "List, search, explain and restore memories."),
@@ -144,6 +148,7 @@ SECTIONS = (
             "plugins",
             "mcp",
             "remote",
+            "desktop",
             "values",
         ),
     ),

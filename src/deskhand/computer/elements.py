@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import count
 
 import msgspec
 
@@ -79,11 +80,12 @@ taken for each other."""
 class RefTable:
     """The refs of one window or page."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: Iterator[int] | None = None) -> None:
+        """`numbers` are those of the refs: tables that share them have no ref twice."""
+        self._numbers = numbers or count(1)
         self._by_key: dict[Hashable, str] = {}
         self._elements: dict[str, Element] = {}
         self._identities: dict[str, _Identity] = {}
-        self._next = 1
 
     def assign(self, root: Element) -> None:
         """Give each element of the new tree that one may act on its ref."""
@@ -102,8 +104,7 @@ class RefTable:
             if not ref and counts[identity] == 1:
                 ref = gone.pop(identity, "")
             if not ref:
-                ref = f"e{self._next}"
-                self._next += 1
+                ref = f"e{next(self._numbers)}"
             element.ref = by_key[element.key] = ref
         self._by_key = by_key
         self._elements = {element.ref: element for element, _ in found}
@@ -112,6 +113,10 @@ class RefTable:
     def clear(self) -> None:
         """Forget what was shown: another document. Its numbers are not used again."""
         self._by_key, self._elements, self._identities = {}, {}, {}
+
+    def knows(self, ref: str) -> bool:
+        """Whether something is called so."""
+        return ref in self._elements
 
     def find(self, ref: str) -> Element:
         """The element of this ref, as it was last seen. Raises StaleRef."""

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ..agent.next_step import COMPACT_AT
 from ..channels.settings import ChannelConfig
+from ..computer.desktop.host import DesktopConfig
 from ..memory.reflect import ReflectionConfig, check_reflection
 from ..memory.settings import MemoryConfig, check_memory
 from ..models.base import ThinkingLevel
@@ -99,7 +100,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     document; '' is the agent's own. `compact_model` writes the summaries of what no longer fits;
     '' is `cheap_model`. `on_server`: its conversations are driven by the server, and
     never by a worker beside it. `browser`: it may use web pages in Chromium; without a word of
-    yours it may where that is installed."""
+    yours it may where that is installed. `desktop`: it may use the windows of this
+    machine."""
 
     models: tuple[str, ...] = ()
     steps: int | None = None
@@ -127,6 +129,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     compact_temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     on_server: bool | None = None
     browser: bool | None = None
+    desktop: bool | None = None
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -193,6 +196,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     web_fetch: WebFetchConfig = WebFetchConfig()
     web_search: WebSearchConfig = WebSearchConfig()
     image_gen: ImageGenConfig = ImageGenConfig()
+    desktop: DesktopConfig = DesktopConfig()
     egress: EgressConfig = EgressConfig()
     budgets: dict[str, Budget] = {}
     memory: MemoryConfig = MemoryConfig()

@@ -31,6 +31,8 @@ LOCKED_KEYS = (
     "mcp.*",
     "remote_agents.*",
     "agent_server.*",
+    "desktop.*",
+    "*.desktop",
     "*.workspace",
     "*.sandbox",
     "*.commands",

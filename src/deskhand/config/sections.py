@@ -105,7 +105,9 @@ class SubagentKindConfig(
     steps: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | None = None
 
 
-SubagentKind = Literal["explore", "research", "browser", "plan", "code", "general", "teammate"]
+SubagentKind = Literal[
+    "explore", "research", "browser", "computer", "plan", "code", "general", "teammate"
+]
 
 
 class SubagentsConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

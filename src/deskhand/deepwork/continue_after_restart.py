@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
 import anyio
 import anyio.to_thread
@@ -27,8 +28,6 @@ log = logging.getLogger(__name__)
 DEFAULTS = ("defaults",)
 MOST_CHARS = 8_000
 RETRY_S = 5.0
-NOT_INSTALLED = "not installed"
-"""What is said of the desktop."""
 
 
 class Continuing:
@@ -74,30 +73,35 @@ class Continuing:
             """
             if agent_id not in ("", context.agent):
                 raise ToolError(f"this is for the agent of this conversation, {context.agent}")
-            if computer_use:
-                raise ToolError(f"computer_use cannot be switched on: it is {NOT_INSTALLED}")
-            if browser_use is not None:
-                await continuing.switch_browser(context, on=browser_use)
+            await continuing.switch(context, {"desktop": computer_use, "browser": browser_use})
             if restart:
                 return continuing.request_restart(continue_with, context)
-            on = continuing.may_browse(context) if browser_use is None else browser_use
-            lines = (f"computer_use: {NOT_INSTALLED}", f"browser_use: {'on' if on else 'off'}")
+            desktop, browser = continuing.list_switches(context)
+            lines = (
+                f"computer_use: {_on_or_off(desktop, computer_use)}",
+                f"browser_use: {_on_or_off(browser, browser_use)}",
+            )
             return make_result("\n".join(lines), call_label(context))
 
         return restart, control_center
 
-    def may_browse(self, context: Context) -> bool:
-        """Whether this agent may use web pages."""
-        return may_browse(self._ground.settings(), context.agent)
+    def list_switches(self, context: Context) -> tuple[bool, bool]:
+        """Whether this agent may use the desktop, and web pages."""
+        settings = self._ground.settings()
+        return bool(settings.agent(context.agent).desktop), may_browse(settings, context.agent)
 
-    async def switch_browser(self, context: Context, *, on: bool) -> None:
-        """Set in the configuration whether this agent may use web pages. Raises ToolError."""
-        if "owner" not in context.principal.roles or context.principal.kind != "person":
+    async def switch(self, context: Context, wanted: Mapping[str, bool | None]) -> None:
+        """Set in the configuration what this agent may use; None leaves it. Raises ToolError."""
+        chosen = {name: on for name, on in wanted.items() if on is not None}
+        if chosen and (
+            "owner" not in context.principal.roles or context.principal.kind != "person"
+        ):
             raise ToolError("only an owner may switch this, and no job: ask them for it")
         settings = self._ground.settings()
         where = ("agents", context.agent) if context.agent in settings.config.agents else DEFAULTS
         try:
-            await anyio.to_thread.run_sync(store_setting, settings, (*where, "browser"), on)
+            for name, on in chosen.items():
+                await anyio.to_thread.run_sync(store_setting, settings, (*where, name), on)
         except (OSError, ConfigError) as error:
             raise ToolError(f"the configuration was not changed: {error}") from error
 
@@ -200,3 +204,7 @@ class Continuing:
             owed.session,
         )
         await self._waker.hand_in(inbound, principal)
+
+
+def _on_or_off(now: bool, wanted: bool | None) -> str:
+    return "on" if (now if wanted is None else wanted) else "off"

@@ -56,6 +56,8 @@ class CallSetting(msgspec.Struct, frozen=True):
     agent: str
     cwd: str
     profile: str
+    shown: str = ""
+    """What of the world the person is shown beside the arguments."""
     untrusted: bool = False
     """Something from outside has been read. What was allowed before that is not allowed after
     it."""
@@ -93,6 +95,8 @@ def _hash(
     ]
     if setting.untrusted:
         parts.append("untrusted")
+    if setting.shown:
+        parts += ["shown", setting.shown]
     return sha256(msgspec.json.encode(parts) + b"\0" + arguments).hexdigest()
 
 

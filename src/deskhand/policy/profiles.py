@@ -75,7 +75,11 @@ BROWSER_VIEW_TOOLS = tuple(
 )
 """The browser as another system's tools show it: `browser` is the one that is in `*`."""
 BROWSER_TOOLS = frozenset({"browser", "browser_task", *BROWSER_VIEW_TOOLS})
-NAMED_TOOLS = (*TASK_VIEW_TOOLS, *BROWSER_VIEW_TOOLS, "browser_task", "control_center")
+DESKTOP_TOOLS = frozenset({"desktop", "computer_task"})
+NAMED_TOOLS = (
+    *(*TASK_VIEW_TOOLS, *BROWSER_VIEW_TOOLS),
+    *("browser_task", "computer_task", "control_center"),
+)
 """What only those are offered who name it."""
 
 DEFERRED_TOOLS = (
@@ -118,6 +122,7 @@ DEFERRED_TOOLS = (
         "mcp_read",
         "remote_agent",
         "browser",
+        "desktop",
     ),
 )
 """Our own tools that most conversations never use: they wait for `tool_search`, unless somebody

@@ -510,6 +510,7 @@ class App:
         yield Child("tools", partial(self.features.own_tools.run, lambda: self.settings))
         yield Child("mcp", self.features.mcp.run)
         yield Child("browsers", self.features.browsers.run)
+        yield Child("desktop", self.features.desktop.run)
         yield Child("budgets", lambda: self.features.budgets.run(self.features.injector))
         if self.store.shares_work:
             beside_nobody = takes is not take_all

@@ -20,6 +20,8 @@ from ..codemode.tool import RunScript
 from ..computer.browser.browsers import Browsers
 from ..computer.browser.other_names import make_browser_views
 from ..computer.browser.tool import BrowserTool
+from ..computer.desktop.host import DesktopHost
+from ..computer.desktop.tool import DesktopTool
 from ..deepwork.continue_after_restart import Continuing
 from ..deepwork.driver import Deep
 from ..evals.runner import Replayer
@@ -100,6 +102,9 @@ class FeatureWiring:
         )
         self.browsers = Browsers(owner_of=self._browser_owner)
         self._browser_tool = BrowserTool(self.browsers, hands.egress.find_refusal)
+        self.desktop = DesktopHost(
+            lambda: ground.settings().config.desktop, lambda: ground.settings().started_with
+        )
         self.mcp = McpServers(ground, partial(open_server_network, hands.egress))
         effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
         self._changes = change_tools(effects, lambda: ground.settings().config.timezone)
@@ -124,6 +129,7 @@ class FeatureWiring:
         helpers += (RunScript(self.subagents),) if helpers else ()
         helpers += make_team_tools(self._team_calls)
         helpers += make_mcp_tools(self.mcp, self.host.settings())
+        helpers += (DesktopTool(self.desktop),)
         helpers += (self._browser_tool, *make_browser_views(self._browser_tool))
         helpers += make_remote_agent_tools(
             self.host.settings, self._load_sign, lambda: load_seed(self.host.secrets)

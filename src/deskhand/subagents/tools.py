@@ -18,7 +18,7 @@ from ..types.labels import join_labels
 from ..types.messages import Text
 from ..types.subagents import SubagentTask
 from .delegation import NewTask
-from .kinds import BROWSER, KINDS, SCRIPT, SPAWN_AGENT, SUBAGENTS
+from .kinds import BROWSER, COMPUTER, KINDS, SCRIPT, SPAWN_AGENT, SUBAGENTS
 from .messages import render_result, render_task_line
 from .tasks import Subagents
 
@@ -79,6 +79,10 @@ class BrowserTaskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     keep_open: bool = True
 
 
+class ComputerTaskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    task: str
+
+
 class BrowserTask:
     """`browser_task`: the sub-agent that uses the browser, as operator-use calls it."""
 
@@ -96,6 +100,24 @@ class BrowserTask:
         given = decode_arguments(arguments, BrowserTaskArguments, self.spec.name)
         task = given.task if given.keep_open else f"{given.task}\n\nClose the browser at the end."
         return await _spawn(self._subagents, NewTask(task, BROWSER), context)
+
+
+class ComputerTask:
+    """`computer_task`: the sub-agent that uses the desktop."""
+
+    spec = Spec(
+        "computer_task",
+        "Have a sub-agent do something with the windows of this machine.",
+        make_schema(ComputerTaskArguments),
+        replay="commit",
+    )
+
+    def __init__(self, subagents: Subagents) -> None:
+        self._subagents = subagents
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        given = decode_arguments(arguments, ComputerTaskArguments, self.spec.name)
+        return await _spawn(self._subagents, NewTask(given.task, COMPUTER), context)
 
 
 Action = Literal["list", "agents", "create", "run", "status", "send", "cancel"]
@@ -196,4 +218,5 @@ def make_subagent_tools(
         SpawnAgent(subagents),
         ManageSubagents(subagents, store, settings),
         BrowserTask(subagents),
+        ComputerTask(subagents),
     )

@@ -284,6 +284,30 @@ class JudgedCall(Protocol):
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect: ...
 
 
+class CallPreview(msgspec.Struct, frozen=True):
+    """What a call would do as things stand: its effect, and what of the world it is about, in words
+    for the person who is asked; '' where its arguments say that."""
+
+    effect: Effect
+    shown: str = ""
+
+
+class PreviewedCall(Protocol):
+    """A tool whose calls mean something only together with what stands in the world now. A yes is
+    for what was shown: where that has become something else, it is asked again."""
+
+    def preview(
+        self, arguments: msgspec.Raw, options: SessionOptions, label: Label
+    ) -> CallPreview | None:
+        """Of this call in a conversation that is held so and has read what has this label; None
+        where nothing is to be said. Looks at memory alone."""
+        ...
+
+
+PreviewFunction = Callable[[msgspec.Raw, SessionOptions, Label], CallPreview | None]
+"""`PreviewedCall.preview` of a tool that has one."""
+
+
 def get_effect_function(tool: Tool | JudgedCall) -> Callable[[msgspec.Raw, Address], Effect] | None:
     """How the tool's effect follows from its arguments; None where its spec says all."""
     return getattr(tool, "effect_of", None)

@@ -1,0 +1,86 @@
+"""What a desktop is to whoever acts on it: programs that say what they show, and a screen with real
+keys and a mouse. A backend implements both."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from ...types.errors import ToolError
+
+SPI = "org.a11y.atspi"
+ACCESSIBLE = f"{SPI}.Accessible"
+REGISTRY = f"{SPI}.Registry"
+ROOT = "/org/a11y/atspi/accessible/root"
+
+NodeKey = tuple[str, str]
+"""Who shows it, by the name on the bus, and its path there."""
+
+
+class NoAnswer(ToolError):
+    """A program does not answer, has ended, or does not know what it was asked."""
+
+
+class Bus(Protocol):
+    """The accessibility bus of a desktop.
+
+    https://gitlab.gnome.org/GNOME/at-spi2-core/-/tree/main/xml
+    """
+
+    @property
+    def is_connected(self) -> bool: ...
+
+    async def call(
+        self, node: NodeKey, interface: str, member: str, signature: str = "", *body: Any
+    ) -> list[Any]:
+        """What it answers. Raises NoAnswer."""
+        ...
+
+    async def get(self, node: NodeKey, interface: str, name: str) -> Any:
+        """A property. Raises NoAnswer."""
+        ...
+
+
+class ScreenWindow(msgspec.Struct, frozen=True):
+    """A window as the window manager has it. The place is that of its content, in pixels."""
+
+    id: int
+    title: str
+    pid: int
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+class Screen(Protocol):
+    """A screen. It blocks, so it is called from a thread; all raise ToolError."""
+
+    def list_windows(self) -> list[ScreenWindow]:
+        """All that are shown, the lowest first."""
+        ...
+
+    def find_active(self) -> int:
+        """The id of the window that has the keys; 0 for none."""
+        ...
+
+    def activate(self, id_: int) -> None:
+        """Bring it to the front, and give it the keys."""
+        ...
+
+    def take_picture(self) -> tuple[int, int, bytes]:
+        """Width, height, and the pixels as BGRX."""
+        ...
+
+    def press_keys(self, keys: str) -> None:
+        """Press `ctrl+s`, `Enter`, or several with spaces between."""
+        ...
+
+    def type_text(self, text: str) -> None:
+        """Type it key by key."""
+        ...
+
+    def click(self, x: int, y: int, button: int = 1, times: int = 1) -> None:
+        """Move the mouse there, and click."""
+        ...

@@ -1,0 +1,271 @@
+"""An X11 screen: its windows, its picture, and real keys and clicks (XTEST). It blocks, so it is
+called from a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from Xlib import XK, X, display, error
+from Xlib.ext import xtest
+from Xlib.protocol import event as xevent
+
+from ...types.errors import ToolError
+from .base import ScreenWindow
+
+KEY_S = 0.004
+REMAP_S = 0.02
+"""So long slow programs take to see that a key means something else now."""
+MAX_SPARE_KEYS = 8
+_MODIFIERS = {
+    "ctrl": "Control_L",
+    "control": "Control_L",
+    "shift": "Shift_L",
+    "alt": "Alt_L",
+    "super": "Super_L",
+    "meta": "Super_L",
+    "cmd": "Control_L",
+}
+_KEYS = {
+    "enter": "Return",
+    "esc": "Escape",
+    "escape": "Escape",
+    "backspace": "BackSpace",
+    "delete": "Delete",
+    "tab": "Tab",
+    "space": "space",
+    "arrowup": "Up",
+    "arrowdown": "Down",
+    "arrowleft": "Left",
+    "arrowright": "Right",
+    "up": "Up",
+    "down": "Down",
+    "left": "Left",
+    "right": "Right",
+    "home": "Home",
+    "end": "End",
+    "pageup": "Prior",
+    "pagedown": "Next",
+    **{f"f{n}": f"F{n}" for n in range(1, 13)},
+}
+_HELD = X.ShiftMask | X.ControlMask | X.Mod1Mask | X.Mod4Mask
+
+
+class X11Screen:
+    """A connection to one. Raises ToolError where there is none."""
+
+    def __init__(self, name: str) -> None:
+        try:
+            self._display = display.Display(name)
+        except (error.DisplayError, OSError) as problem:
+            raise ToolError(f"there is no X11 screen {name!r}: {problem}") from problem
+        self._root = self._display.screen().root
+
+    def close(self) -> None:
+        self._display.close()
+
+    # Windows
+
+    def _atom(self, name: str) -> int:
+        return int(self._display.intern_atom(name))
+
+    def _property(self, window: Any, name: str) -> Any:
+        try:
+            found = window.get_full_property(self._atom(name), X.AnyPropertyType)
+        except error.XError:
+            return None
+        return None if found is None else found.value
+
+    def list_windows(self) -> list[ScreenWindow]:
+        """All that the window manager shows, the lowest first."""
+        found = []
+        for id_ in self._property(self._root, "_NET_CLIENT_LIST_STACKING") or ():
+            window = self._display.create_resource_object("window", id_)
+            try:
+                size = window.get_geometry()
+                place = window.translate_coords(self._root, 0, 0)
+            except error.XError:
+                continue
+            title = self._property(window, "_NET_WM_NAME") or b""
+            pid = self._property(window, "_NET_WM_PID")
+            found.append(
+                ScreenWindow(
+                    int(id_),
+                    bytes(title).decode(errors="replace"),
+                    int(pid[0]) if pid is not None and len(pid) else 0,
+                    -place.x,
+                    -place.y,
+                    size.width,
+                    size.height,
+                )
+            )
+        return found
+
+    def find_active(self) -> int:
+        """The id of the window that has the keys; 0 for none."""
+        found = self._property(self._root, "_NET_ACTIVE_WINDOW")
+        return int(found[0]) if found is not None and len(found) else 0
+
+    def activate(self, id_: int) -> None:
+        """Bring it to the front, and give it the keys."""
+        window = self._display.create_resource_object("window", id_)
+        data = (32, [2, X.CurrentTime, 0, 0, 0])
+        message = xevent.ClientMessage(
+            window=window, client_type=self._atom("_NET_ACTIVE_WINDOW"), data=data
+        )
+        mask = X.SubstructureRedirectMask | X.SubstructureNotifyMask
+        self._root.send_event(message, event_mask=mask)
+        self._display.sync()
+
+    def take_picture(self) -> tuple[int, int, bytes]:
+        """Width, height, and the pixels as BGRX."""
+        size = self._root.get_geometry()
+        image = self._root.get_image(0, 0, size.width, size.height, X.ZPixmap, 0xFFFFFFFF)
+        return size.width, size.height, bytes(image.data)
+
+    # Keys and the mouse
+
+    @contextmanager
+    def _undisturbed(self) -> Iterator[None]:
+        """Raises ToolError while a person holds keys that would change what is typed."""
+        if self._root.query_pointer().mask & _HELD:
+            raise ToolError("somebody holds Shift, Control or Alt: nothing was typed")
+        try:
+            yield
+        finally:
+            self._display.sync()
+            self._display.get_input_focus()  # all has arrived before this is answered
+
+    def _fake(self, kind: int, detail: int) -> None:
+        xtest.fake_input(self._display, kind, detail)
+        self._display.sync()
+        _pause(KEY_S)
+
+    def press_keys(self, keys: str) -> None:
+        """Press `ctrl+s`, `Enter`, or several with spaces between. Raises ToolError for a key that
+        there is not."""
+        combinations = [self._read_keys(each) for each in keys.split()]
+        with self._undisturbed():
+            for held, key in combinations:
+                for each in held:
+                    self._fake(X.KeyPress, each)
+                try:
+                    self._fake(X.KeyPress, key)
+                    self._fake(X.KeyRelease, key)
+                finally:
+                    for each in reversed(held):
+                        self._fake(X.KeyRelease, each)
+
+    def _read_keys(self, pressed: str) -> tuple[list[int], int]:
+        *held, name = pressed.split("+") if len(pressed) > 1 else [pressed]
+        codes = []
+        for each in held:
+            if each.lower() not in _MODIFIERS:
+                raise ToolError(f"{each!r} is no key that is held: use ctrl, shift, alt or super")
+            codes.append(self._keycode(_MODIFIERS[each.lower()]))
+        return codes, self._keycode(_KEYS.get(name.lower(), name))
+
+    def _keycode(self, name: str) -> int:
+        symbol = XK.string_to_keysym(name) or (ord(name) if len(name) == 1 else 0)
+        code = self._display.keysym_to_keycode(symbol) if symbol else 0
+        if not code:
+            raise ToolError(f"this keyboard has no key {name!r}: use names such as Enter or ctrl+s")
+        return int(code)
+
+    def type_text(self, text: str) -> None:
+        """Type it key by key. Characters that the keyboard does not have are given to spare keys,
+        which are put back afterwards."""
+        with self._undisturbed(), self._spare_keys() as spare:
+            shift = self._keycode("Shift_L")
+            for char in text:
+                code, level = self._find_char(char)
+                if not code:
+                    code, level = spare.give(_symbol_of(char)), 0
+                if level:
+                    self._fake(X.KeyPress, shift)
+                try:
+                    self._fake(X.KeyPress, code)
+                    self._fake(X.KeyRelease, code)
+                finally:
+                    if level:
+                        self._fake(X.KeyRelease, shift)
+
+    def _find_char(self, char: str) -> tuple[int, int]:
+        """The key that has it, and whether Shift is needed; 0 for none."""
+        symbol = _symbol_of(char)
+        code = int(self._display.keysym_to_keycode(symbol))
+        for level in (0, 1):
+            if code and self._display.keycode_to_keysym(code, level) == symbol:
+                return code, level
+        return 0, 0
+
+    @contextmanager
+    def _spare_keys(self) -> Iterator[_SpareKeys]:
+        first, last = self._display.display.info.min_keycode, self._display.display.info.max_keycode
+        table = self._display.get_keyboard_mapping(first, last - first + 1)
+        free = [first + n for n, symbols in enumerate(table) if not any(symbols)]
+        spare = _SpareKeys(self._display, free[-MAX_SPARE_KEYS:])
+        try:
+            yield spare
+        finally:
+            spare.put_back()
+
+    def click(self, x: int, y: int, button: int = 1, times: int = 1) -> None:
+        """Move the mouse there, and click."""
+        with self._undisturbed():
+            xtest.fake_input(self._display, X.MotionNotify, x=x, y=y)
+            self._display.sync()
+            for _ in range(times):
+                self._fake(X.ButtonPress, button)
+                self._fake(X.ButtonRelease, button)
+
+
+class _SpareKeys:
+    """Keys that mean nothing, and are given a character for a moment: one after the other, since
+    slow programs look late at what a key means."""
+
+    def __init__(self, connection: Any, codes: list[int]) -> None:
+        self._display = connection
+        self._codes = codes
+        self._given: dict[int, int] = {}
+        self._next = 0
+
+    def give(self, symbol: int) -> int:
+        """The key that types this now. Raises ToolError where there is none to spare."""
+        if symbol in self._given:
+            return self._given[symbol]
+        if not self._codes:
+            raise ToolError("this keyboard has no key to spare for such characters: paste the text")
+        code = self._codes[self._next % len(self._codes)]
+        self._next += 1
+        self._given = {known: at for known, at in self._given.items() if at != code}
+        self._given[symbol] = code
+        self._set(code, symbol)
+        return code
+
+    def _set(self, code: int, symbol: int) -> None:
+        self._display.change_keyboard_mapping(code, [[symbol] * 2])
+        self._display.sync()
+        _pause(REMAP_S)
+
+    def put_back(self) -> None:
+        if self._given:
+            _pause(REMAP_S)
+        for code in self._codes[: self._next]:
+            self._set(code, 0)
+
+
+def _pause(seconds: float) -> None:
+    threading.Event().wait(seconds)
+
+
+def _symbol_of(char: str) -> int:
+    """https://www.x.org/releases/current/doc/xproto/x11protocol.html#keysym_encoding"""
+    if char == "\n":
+        return int(XK.XK_Return)
+    if char == "\t":
+        return int(XK.XK_Tab)
+    number = ord(char)
+    return number if 0x20 <= number <= 0x7E or 0xA0 <= number <= 0xFF else 0x01000000 | number

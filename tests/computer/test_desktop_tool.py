@@ -1,0 +1,86 @@
+"""The desktop tool in a whole Deskhand: what is asked before anything is done, and what a yes is
+for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from deskhand.runtime.app import OWNER, App
+from deskhand.testing.temporary_home import TemporaryHome, results, until, wait_for
+from deskhand.types.messages import Text, ToolResult
+
+SESSION = "default/terminal:1"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> TemporaryHome:
+    defaults: dict[str, Any] = {"models": ["scripted/x"], "desktop": True}
+    home = TemporaryHome(tmp_path, defaults=defaults, desktop={"screen": "virtual"})
+    started = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    home.settings = msgspec.structs.replace(home.settings, started_with=started)
+    return home
+
+
+async def ask(desk: TemporaryHome, running: App, /, **arguments: Any) -> str:
+    """Have this done; the question that a person is asked before."""
+    await desk.say(running, msgspec.json.encode([["desktop", arguments]]).decode())
+    (asked,) = await wait_for(lambda: running.store.open_asks(OWNER))
+    return str(asked.question)
+
+
+async def allow(desk: TemporaryHome, app: App) -> str:
+    """Say yes; what came of it."""
+    before = len(await results(app, SESSION))
+    await desk.say(app, "yes")
+    await until(app, lambda found: len(found) > before, SESSION)
+    return (await results(app, SESSION))[before]
+
+
+def ref_of(shown: str, words: str) -> str:
+    return next(line.split()[0] for line in shown.splitlines() if words in line)
+
+
+async def test_a_person_is_shown_what_is_pressed_and_may_allow_a_program(
+    desk: TemporaryHome,
+) -> None:
+    async with desk.running() as app:
+        assert "launch" in await ask(desk, app, action="launch", app="galculator")
+        shown = await allow(desk, app)
+        assert 'button "7"' in shown
+        seven = ref_of(shown, 'button "7"')
+        question = await ask(desk, app, action="press", ref=seven)
+        assert 'button "7" in the window "galculator' in question
+        assert '"7"' in await allow(desk, app)
+
+        question = await ask(desk, app, action="use_app", app="galculator")
+        assert "believed here" in await allow(desk, app)
+        said = await desk.call(app, "desktop", action="press", ref=seven)
+        assert '"77"' in said, "it is not asked again"
+
+
+async def test_what_windows_say_is_the_owners_and_from_outside(desk: TemporaryHome) -> None:
+    async with desk.running() as app:
+        await ask(desk, app, action="launch", app="galculator")
+        await allow(desk, app)
+        await desk.call(app, "desktop", action="look")
+        events = [each.event for each in await app.store.events(SESSION)]
+        parts = [
+            part
+            for event in events
+            if isinstance(result := getattr(event, "result", None), ToolResult)
+            for part in result.parts
+            if isinstance(part, Text)
+        ]
+        assert {part.label.integrity for part in parts} == {"untrusted"}
+        assert {part.label.readers for part in parts} == {("role:owner",)}
+        assert parts[-1].label.source == "desktop:galculator"
+
+
+async def test_only_owners_and_only_where_it_is_on(tmp_path: Path) -> None:
+    async with TemporaryHome(tmp_path).running() as app:
+        assert "desktop" not in app.current.agent("default").tools
