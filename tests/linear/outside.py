@@ -140,6 +140,7 @@ UNFED: Final[dict[str, str]] = {
     "net/egress_http.py:Peer.": "h11 with our limits: fed by hand as net/framing.py",
     "net/egress_secrets.py:SecretRule.is_usable_by": "ids of principals",
     "net/inflate.py:_Zlib.feed": "zlib, with limits on what comes out",
+    "computer/elements.py:RefTable._name_near": "80 characters beside those of at most 500 names",
     "config/page_edits.py:list_writable_keys": "names of settings",
     "supervision/trace_export.py:Collector.send": "halves of a page of our own log",
     "supervision/backup": "files of the home, or of an archive that the owner names",

@@ -32,6 +32,7 @@ TARGET_STATES = frozenset(("clickable", "editable", "draggable"))
 MAX_ELEMENTS = 20_000
 MAX_DEPTH = 200
 MAX_NEAR = 3
+MAX_COMPARED = 500
 
 Bounds = tuple[float, float, float, float]
 """Left, top, width and height, in pixels."""
@@ -133,7 +134,8 @@ class RefTable:
         )
 
     def _name_near(self, name: str) -> str:
-        by_name = {each.name: each for each in self._elements.values() if each.name}
+        named = [each for each in self._elements.values() if each.name]
+        by_name = {each.name: each for each in named[:MAX_COMPARED]}
         near = get_close_matches(name[:80], [each[:80] for each in by_name], MAX_NEAR)
         found = [each for each in by_name.values() if each.name[:80] in near]
         if not found:
