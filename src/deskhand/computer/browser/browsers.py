@@ -19,6 +19,7 @@ from ...tools.command_network import CommandNetwork, NetworkUser
 from ...tools.render import INSTALL_COMMAND, find_browser
 from ...types.errors import SandboxError, ToolError
 from ...types.labels import LOCAL
+from ..repeats import RepeatWatch
 from .launch import DOWNLOADS, UPLOADS, make_command
 from .protocol import BrowserGone, Protocol, Refused
 from .tab import POLL_S, Tab, wait_until
@@ -56,6 +57,7 @@ class Browser:
         self.downloads: dict[str, Download] = {}
         self.entered: set[str] = set()
         self.blocked: dict[str, str] = {}
+        self.repeats = RepeatWatch()
         self.network = CommandNetwork()
         self.ended = ""
         self._ready = anyio.Event()

@@ -7,6 +7,7 @@ import binascii
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -215,8 +216,25 @@ class _Step:
             case "script":
                 return await self._finish(await self._run_script(given.text))
             case _:
-                await self._change(given)
-                return await self._finish(await self._show_changes())
+                return await self._finish(await self._act(given))
+
+    async def _act(self, given: BrowserArguments) -> str:
+        """Do what changes something; what has changed, with a word where it goes in circles."""
+        mark = msgspec.json.encode(given).decode()
+        try:
+            await self._change(given)
+            changes = await self._show_changes()
+        except ToolError as error:
+            said = self._browser.repeats.add(mark, self._state, failed=True)
+            raise type(error)("; ".join([str(error), *said])) from error
+        self._notes += self._browser.repeats.add(mark, self._state)
+        return changes
+
+    @property
+    def _state(self) -> str:
+        """What is shown, as far as a later look can be compared with it."""
+        lines = "\n".join(each.text for each in self._tab.lines)
+        return sha256(f"{self._tab.url}\n{lines}".encode()).hexdigest()
 
     async def _change(self, given: BrowserArguments) -> None:
         match given.action:

@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from ...types.errors import ToolError
 from ..elements import Element, RefTable, StaleRef, describe, find_elements, quote
+from ..repeats import RepeatWatch
 from ..snapshot import Line, list_lines
 from .base import SPI, Bus, NoAnswer, NodeKey, Screen, ScreenWindow
 from .window_tree import EDITABLE, PASSWORD_ROLE, Node, tidy_name
@@ -47,6 +48,7 @@ class Desktop:
         self.current: Window | None = None
         self.root = Element("window")
         self.lines: list[Line] = []
+        self.repeats = RepeatWatch()
 
     @property
     def is_connected(self) -> bool:

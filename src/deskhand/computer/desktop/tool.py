@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Annotated, Literal
 
 import anyio
@@ -176,8 +177,25 @@ class _Step:
             case "screenshot":
                 return await self._take_screenshot()
             case _:
-                await self._change(given)
-                return await self._finish(await self._show_changes())
+                return await self._finish(await self._act(given))
+
+    async def _act(self, given: DesktopArguments) -> str:
+        """Do what changes something; what has changed, with a word where it goes in circles."""
+        mark = msgspec.json.encode(given).decode()
+        try:
+            await self._change(given)
+            changes = await self._show_changes()
+        except ToolError as error:
+            said = self._desktop.repeats.add(mark, self._state, failed=True)
+            raise type(error)("; ".join([str(error), *said])) from error
+        self._notes += self._desktop.repeats.add(mark, self._state)
+        return changes
+
+    @property
+    def _state(self) -> str:
+        """What is shown, as far as a later look can be compared with it."""
+        lines = "\n".join(each.text for each in self._desktop.lines)
+        return sha256(lines.encode()).hexdigest()
 
     async def _choose_window(self, given: DesktopArguments) -> Window | None:
         if given.window or self._desktop.current is None:
