@@ -156,6 +156,9 @@ def _build_node(node: Node, toolkit: str, depth: int) -> list[Element]:
     element = Element(role, name, "" if role == "password" else node.value, key=node.key)
     element.states = _states_of(node, role)
     element.children = _inner_children(element, children)
+    only = element.children[0] if len(element.children) == 1 else None
+    if role == "gridcell" and only is not None and only.name == element.name:
+        return [only]  # the cell of it tells nothing more
     return [element]
 
 

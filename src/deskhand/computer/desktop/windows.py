@@ -25,11 +25,16 @@ from .window_tree import (
 )
 
 MAX_NODES = 4_000
+MANY_CHILDREN = 100
+"""Of a node with more only those children are read that can be seen, where it can tell."""
 MAX_CHILDREN = 1_000
 """A node with more is not looked into: a sheet has 2^20 rows."""
 MAX_TEXT_CHARS = 2_000
 READ_S = 20.0
-_ACTIVE = 1
+_ACTIVE, _SHOWING = 1, 25
+_MATCHES = "(aiia{ss}iaiiasib)uib"
+"""What is to match, in which order, how many at most, and whether to look deeper."""
+MAX_SHOWN = 600
 _CACHE = "/org/a11y/atspi/cache"
 _WINDOW_ROLES = frozenset((2, 16, 19, 23, 69))
 _UNWANTED_APPS = frozenset(("", "at-spi2-registryd", "at-spi-registryd"))
@@ -138,9 +143,15 @@ class WindowReader:
             return
         if node.child_count < 0 and node.has(MANAGES_DESCENDANTS):
             return
-        if node.child_count > MAX_CHILDREN or left[0] <= 0:
+        if left[0] <= 0:
             return
-        keys = await self._children(node.key)
+        can_choose = node.offers("Collection") and not node.has(MANAGES_DESCENDANTS)
+        if node.child_count > MANY_CHILDREN and can_choose:
+            keys = await self._list_shown(node.key)
+        elif node.child_count <= MAX_CHILDREN:
+            keys = await self._children(node.key)
+        else:
+            return
         known = {each.key: each for each in node.children}
         missing = [key for key in keys if key not in known]
         left[0] -= len(missing)
@@ -149,6 +160,15 @@ class WindowReader:
                 known[child.key] = child
         node.children = [known[key] for key in keys if key in known]
         node.child_count = len(node.children)
+
+    async def _list_shown(self, node: NodeKey) -> list[NodeKey]:
+        """Its children that can be seen."""
+        any_role, no_interface = [0, 0, 0, 0], list[str]()
+        rule = [[1 << _SHOWING, 0], 1, {}, 1, any_role, 1, no_interface, 1, False]
+        found = await self._bus.call(
+            node, f"{SPI}.Collection", "GetMatches", _MATCHES, rule, 1, MAX_SHOWN, False
+        )
+        return [(str(name), str(path)) for name, path in found[0]]
 
     async def _children(self, node: NodeKey) -> list[NodeKey]:
         found = (await self._bus.call(node, ACCESSIBLE, "GetChildren"))[0]
