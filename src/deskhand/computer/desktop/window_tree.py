@@ -79,6 +79,7 @@ _ROLES = {
 PASSWORD_ROLE = 40
 LABEL_ROLES = frozenset((29, 73, 81, 97, 116))
 _TOGGLE_ROLE = 62
+_LEAF_ROLES = LABEL_ROLES | frozenset((7, 26, 27, 43, 44, 62, 79, 88, 40))
 # AtspiStateType, in the same file.
 _SHOWING, _VISIBLE, _ENABLED, _SENSITIVE = 25, 30, 8, 24
 _STATES = {
@@ -125,6 +126,11 @@ class Node(msgspec.Struct):
 def is_shown(node: Node, toolkit: str) -> bool:
     """Whether it can be seen. GTK 4 says of what is in a window only that it is visible."""
     return node.has(_VISIBLE) if toolkit == "GTK" else node.has(_SHOWING)
+
+
+def is_leaf(node: Node) -> bool:
+    """Whether what is in it tells nothing more than its name."""
+    return bool(node.name) and node.role in _LEAF_ROLES
 
 
 def build_window(node: Node, toolkit: str) -> Element:

@@ -18,6 +18,7 @@ from .window_tree import (
     PASSWORD_ROLE,
     Node,
     build_window,
+    is_leaf,
     is_shown,
     link_items,
     read_items,
@@ -71,6 +72,13 @@ async def gather(work: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[
     return found
 
 
+class _Gaps(msgspec.Struct):
+    """What a program had in its cache, and how many nodes may still be read beside it."""
+
+    known: dict[NodeKey, Node]
+    left: int = MAX_NODES
+
+
 class WindowReader:
     """Reads them."""
 
@@ -111,8 +119,8 @@ class WindowReader:
         link_items(items)
         known = items.get(window.key)
         node = known[0] if known is not None else await self._read_node(window.key)
-        left = [MAX_NODES]
-        await self._complete(node, window.toolkit, left)
+        gaps = _Gaps({key: each for key, (each, _) in items.items()})
+        await self._complete(node, window.toolkit, gaps)
         await self._read_values(node, window.toolkit)
         return node
 
@@ -126,24 +134,24 @@ class WindowReader:
             return {}
         return read_items(items, old=isinstance(items[0][3], list))
 
-    async def _complete(self, node: Node, toolkit: str, left: list[int]) -> None:
+    async def _complete(self, node: Node, toolkit: str, gaps: _Gaps) -> None:
         """Read the children that the program did not have in its cache, of all that is shown."""
         level = [node]
-        while level and left[0] > 0:
-            await gather(lambda each: self._complete_node(each, left), level)
+        while level and gaps.left > 0:
+            await gather(lambda each: self._complete_node(each, gaps), level)
             level = [
                 child
                 for each in level
                 for child in each.children
-                if each is node or is_shown(child, toolkit)
+                if each is node or (is_shown(child, toolkit) and not is_leaf(child))
             ]
 
-    async def _complete_node(self, node: Node, left: list[int]) -> None:
+    async def _complete_node(self, node: Node, gaps: _Gaps) -> None:
         if 0 <= node.child_count <= len(node.children):
             return
         if node.child_count < 0 and node.has(MANAGES_DESCENDANTS):
             return
-        if left[0] <= 0:
+        if gaps.left <= 0:
             return
         can_choose = node.offers("Collection") and not node.has(MANAGES_DESCENDANTS)
         if node.child_count > MANY_CHILDREN and can_choose:
@@ -153,8 +161,9 @@ class WindowReader:
         else:
             return
         known = {each.key: each for each in node.children}
+        known |= {key: gaps.known[key] for key in keys if key in gaps.known}
         missing = [key for key in keys if key not in known]
-        left[0] -= len(missing)
+        gaps.left -= len(missing)
         for child in await gather(self._read_node, missing):
             if child is not None:
                 known[child.key] = child
