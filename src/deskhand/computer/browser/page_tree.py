@@ -324,6 +324,8 @@ def _inner_children(element: Element, children: list[Element]) -> list[Element]:
         return []
     if role in _CONTENT_NAMED or role in ("cell", "gridcell", "listitem", "row"):
         return _without_repeated(element, children)
+    if children and children[0].role == "text" and children[0].name.split() == element.name.split():
+        return children[1:]
     return children
 
 
@@ -359,18 +361,19 @@ def _join_texts(elements: list[Element]) -> list[Element]:
     them, as labels are."""
     joined: list[Element] = []
     for n, each in enumerate(elements):
-        if each.role == "text":
-            if any(_is_named(each, beside) for beside in (*elements[n + 1 : n + 2], *joined[-1:])):
-                continue
-            if joined and joined[-1].role == "text":
-                joined[-1] = Element("text", f"{joined[-1].name} {each.name}")
-                continue
+        beside = (*elements[n + 1 : n + 2], *joined[-1:])
+        if each.role in ("text", "clickable") and any(_is_named(each, one) for one in beside):
+            continue
+        if each.role == "text" and joined and joined[-1].role == "text":
+            joined[-1] = Element("text", f"{joined[-1].name} {each.name}")
+            continue
         joined.append(each)
     return joined
 
 
 def _is_named(text: Element, beside: Element) -> bool:
-    return beside.role in INTERACTIVE_ROLES and text.name.split() == beside.name.split()
+    is_field = beside.role in INTERACTIVE_ROLES and beside.role != "clickable"
+    return is_field and text.name.split() == beside.name.split()
 
 
 def _text_of(elements: Sequence[Element]) -> str:
