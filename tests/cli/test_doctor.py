@@ -215,3 +215,16 @@ async def test_what_reads_documents_is_looked_for(tmp_path: Path) -> None:
         "pages that need scripts are rendered by /usr/lib/chromium/chromium",
         "",
     )
+
+
+async def test_the_desktop(tmp_path: Path) -> None:
+    async def find(text: str) -> tuple[str, str, str]:
+        (found,) = await findings(settings_of(tmp_path, text), "desktop")
+        return found
+
+    level, said, _ = await find("log_level: info\n")
+    assert level == "good" and "no agent may use" in said
+    level, said, remedy = await find("defaults: {desktop: true}\n")
+    assert level == "bad" and remedy == "deskhand desktop start"
+    own = "defaults: {desktop: true}\ndesktop: {screen: virtual}\n"
+    assert "a screen of its own for default" in (await find(own))[1]

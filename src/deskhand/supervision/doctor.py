@@ -24,6 +24,9 @@ from anyio.abc import ByteStream
 
 from ..assembly.models import Models, build_catalogue
 from ..assembly.workspace_tools import find_all_tools
+from ..computer.desktop.host import INSTALL_COMMAND as DESKTOP
+from ..computer.desktop.host import is_installed as is_desktop_installed
+from ..computer.desktop.screen import find_missing as find_missing_for_screen
 from ..config.clock import SystemClock
 from ..config.config import Settings, workspace_path
 from ..config.database import database_name, has_database, open_store
@@ -402,6 +405,23 @@ async def _probe_packages(settings: Settings) -> list[DoctorFinding]:
     return [DoctorFinding("good", "nothing unknown is run when Python starts")]
 
 
+async def _probe_desktop(settings: Settings) -> list[DoctorFinding]:
+    names = ", ".join(name for name in settings.agents if settings.agent(name).desktop)
+    if not names:
+        return [DoctorFinding("good", "no agent may use the windows of this machine")]
+    if not is_desktop_installed():
+        return [DoctorFinding("bad", "desktops cannot be read: the extra [desktop]", DESKTOP)]
+    if settings.config.desktop.screen == "virtual":
+        if missing := find_missing_for_screen():
+            said = "agents have no screen of their own: something is not installed"
+            return [DoctorFinding("bad", said, f"sudo apt-get install {' '.join(missing)}")]
+        return [DoctorFinding("good", f"a screen of its own for {names}")]
+    if not settings.started_with.get("DBUS_SESSION_BUS_ADDRESS"):
+        said = f"{names} may use a desktop, and Deskhand is not started from one"
+        return [DoctorFinding("bad", said, "deskhand desktop start")]
+    return [DoctorFinding("good", f"{names} may use the desktop that Deskhand is started from")]
+
+
 async def _probe_starts(settings: Settings) -> list[DoctorFinding]:
     error = read_startup_error(settings.home)
     began = read_last_start(settings.home)
@@ -487,6 +507,7 @@ PROBES: tuple[DoctorProbe, ...] = (
     DoctorProbe("mcp", _probe_mcp),
     DoctorProbe("tools", _probe_tools),
     DoctorProbe("packages", _probe_packages),
+    DoctorProbe("desktop", _probe_desktop),
     DoctorProbe("serve", _probe_starts),
     DoctorProbe("clock", _probe_clock),
 )
