@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from deskhand.computer.elements import StaleRef
@@ -115,3 +119,43 @@ async def test_many_calls_do_not_end_the_bus(desk: Desk) -> None:
         for _ in range(5_000):
             tasks.start_soon(bus.get, window.key, "org.a11y.atspi.Accessible", "Name")
     assert bus.is_connected and await desk.desktop.look(window)
+
+
+LONELY = """
+import sys, tempfile, os, anyio
+from pathlib import Path
+from deskhand.computer.desktop.screen import open_virtual_screen
+async def main():
+    async with open_virtual_screen(Path(sys.argv[1]), dict(os.environ)) as screen:
+        screen.start_program(("zenity", "--info", "--text=hello"))
+        await anyio.sleep(2)
+        print("ready", flush=True)
+        await anyio.sleep(60)
+anyio.run(main)
+"""
+
+
+async def test_nothing_outlives_a_killed_deskhand(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir(mode=0o700)
+    command = [sys.executable, "-c", LONELY, str(run)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as lonely:
+        assert lonely.stdout is not None
+        assert await anyio.to_thread.run_sync(lonely.stdout.readline) == b"ready\n"
+        assert len(list_programs_with(run)) > 3
+        lonely.kill()
+    with anyio.fail_after(15):
+        while list_programs_with(run):
+            await anyio.sleep(0.1)
+
+
+def list_programs_with(folder: Path) -> list[str]:
+    """The processes that have this folder in their environment."""
+    found = []
+    for each in Path("/proc").iterdir():
+        try:
+            if each.name.isdigit() and str(folder).encode() in (each / "environ").read_bytes():
+                found.append((each / "comm").read_text().strip())
+        except OSError:
+            continue
+    return found

@@ -71,7 +71,7 @@ class DesktopHost:
         if self._launch is None:
             raise ToolError("no desktop is open")
         try:
-            await anyio.to_thread.run_sync(self._launch, argv)
+            self._launch(argv)
         except OSError as error:
             raise ToolError(f"{argv[0]} was not started: {error.strerror}") from error
 

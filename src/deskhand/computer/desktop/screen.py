@@ -49,7 +49,7 @@ class VirtualScreen:
         self.environment = dict(environment)
         self._programs: list[subprocess.Popen[bytes]] = []
 
-    def start_program(self, argv: Sequence[str]) -> None:
+    def start_program(self, argv: Sequence[str], pass_fds: Sequence[int] = ()) -> None:
         """Start a program on it, which ends with it. Raises OSError."""
         self._programs = [each for each in self._programs if each.poll() is None]
         quiet = subprocess.DEVNULL
@@ -60,6 +60,7 @@ class VirtualScreen:
             stdout=quiet,
             stderr=quiet,
             start_new_session=True,
+            pass_fds=pass_fds,
         )
         self._programs.append(started)
 
@@ -92,39 +93,34 @@ async def open_virtual_screen(
     screen = VirtualScreen({**environment, **_ACCESSIBLE, "XDG_RUNTIME_DIR": str(folder)})
     screen.environment.pop("WAYLAND_DISPLAY", None)
     try:
-        await anyio.to_thread.run_sync(_start, screen, size)
+        await _start(screen, size)
         yield screen
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(screen.end)
 
 
-def _start(screen: VirtualScreen, size: str) -> None:
+async def _start(screen: VirtualScreen, size: str) -> None:
     xvfb = ("Xvfb", "-screen", "0", f"{size}x24", "-nolisten", "tcp", "-noreset")
-    screen.environment["DISPLAY"] = ":" + _start_and_read(screen, *xvfb, "-displayfd", "{fd}")
+    display = await _start_server(screen, *xvfb, "-displayfd", "{fd}")
+    screen.environment["DISPLAY"] = f":{display}"
     bus = ("dbus-daemon", "--session", "--nofork", "--print-address={fd}")
-    screen.environment["DBUS_SESSION_BUS_ADDRESS"] = _start_and_read(screen, *bus)
+    screen.environment["DBUS_SESSION_BUS_ADDRESS"] = await _start_server(screen, *bus)
     screen.start_program(("openbox",))
 
 
-def _start_and_read(screen: VirtualScreen, *argv: str) -> str:
-    """Start it, and read the line that it writes to the descriptor `{fd}` when it is ready."""
+async def _start_server(screen: VirtualScreen, *argv: str) -> str:
+    """Start what all else hangs on, and wait for the line that it writes to the descriptor `{fd}`.
+    It is killed with us, whatever kills us: that is bound to this thread, which stays."""
     ours, theirs = os.pipe()
-    quiet = subprocess.DEVNULL
     try:
-        started = subprocess.Popen(
-            [each.replace("{fd}", str(theirs)) for each in argv],
-            env=screen.environment,
-            stdin=quiet,
-            stdout=quiet,
-            stderr=quiet,
-            pass_fds=(theirs,),
-            start_new_session=True,
-        )
-        screen._programs.append(started)
+        words = [each.replace("{fd}", str(theirs)) for each in argv]
+        screen.start_program(("setpriv", "--pdeathsig", "KILL", *words), (theirs,))
     finally:
         os.close(theirs)
-    with os.fdopen(ours, "r") as said:
+    line = ""
+    with os.fdopen(ours, "r") as said, anyio.move_on_after(START_S):
+        await anyio.wait_readable(said)
         line = said.readline().strip()
     if not line:
         raise ToolError(f"{argv[0]} does not start")
