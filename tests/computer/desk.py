@@ -11,20 +11,23 @@ from pathlib import Path
 
 import anyio
 
-from deskhand.computer.desktop.desktop import Desktop
-from deskhand.computer.desktop.linux import open_desktop
+from deskhand.computer.desktop.bus import open_bus
+from deskhand.computer.desktop.desktop import Chosen, Desktop
 from deskhand.computer.desktop.screen import open_virtual_screen
-from deskhand.computer.elements import Element
+from deskhand.computer.desktop.windows import Window
+from deskhand.computer.desktop.x11 import X11Screen
+from deskhand.computer.elements import Element, find_elements
 
 START_S = 30
 
 
 class Desk:
-    """The desktop `desktop`, and the programs that were started on it."""
+    """The desktop `desktop`, what is looked at of it, and the programs that were started on it."""
 
     def __init__(self, desktop: Desktop, environment: Mapping[str, str]) -> None:
         self.desktop = desktop
         self.environment = environment
+        self.view = desktop.view_of("test")
         self.programs: list[subprocess.Popen[bytes]] = []
 
     async def start(self, *argv: str, window: str = "") -> subprocess.Popen[bytes]:
@@ -43,30 +46,31 @@ class Desk:
         with anyio.fail_after(START_S):
             while True:
                 await self.desktop.list_windows()
-                found = [
-                    each
-                    for each in self.desktop.windows
-                    if wanted in each.shown_name.casefold() or wanted in each.app.casefold()
-                ]
-                if found and (await self.desktop.look(found[0])).children:
+                found = [each for each in self.desktop.windows if wanted in each.app.casefold()]
+                if found and (await self.desktop.look(self.view, found[0])).children:
                     break
                 await anyio.sleep(0.1)
-        await self.desktop.settle()
+        await self.desktop.settle(self.window)
         return program
 
-    async def ref(self, role: str, name: str = "") -> str:
-        """The ref of this element of the window that was looked at."""
-        await self.desktop.look()
-        found = self.desktop.find(role, name)
-        assert found, (role, name, [*self.desktop.root.walk()])
-        return found[0].ref
+    @property
+    def window(self) -> Window:
+        assert self.view.current is not None
+        return self.view.current
+
+    async def choose(self, role: str, name: str = "") -> Chosen:
+        """This element of the window that was looked at."""
+        root = await self.desktop.look(self.view, self.window)
+        found = find_elements(root, role, name)
+        assert found, (role, name, [*root.walk()])
+        return Chosen(self.window, found[0])
 
     async def values(self, role: str) -> list[str]:
-        root = await self.desktop.look()
-        return [each.value or each.name for each in root.walk() if each.role == role]
+        return [each.value or each.name for each in await self.all() if each.role == role]
 
     async def all(self) -> list[Element]:
-        return [*(await self.desktop.look()).walk()]
+        await self.desktop.settle(self.window)
+        return [*(await self.desktop.look(self.view, self.window)).walk()]
 
 
 @asynccontextmanager
@@ -77,8 +81,11 @@ async def open_desk() -> AsyncIterator[Desk]:
             run = Path(folder) / "run"
             run.mkdir(mode=0o700)
             opened = await stack.enter_async_context(open_virtual_screen(run, environment))
-            desktop, _ = await open_desktop(stack, opened.environment, None, "")
-            desk = Desk(desktop, opened.environment)
+            address = opened.environment["DBUS_SESSION_BUS_ADDRESS"]
+            bus = await stack.enter_async_context(open_bus(address))
+            screen = X11Screen(opened.environment["DISPLAY"], opened.cookie)
+            stack.callback(screen.close)
+            desk = Desk(Desktop(bus, screen), opened.environment)
             try:
                 yield desk
             finally:

@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from deskhand.computer.desktop.host import DesktopConfig, DesktopHost
 from deskhand.computer.elements import StaleRef
 from deskhand.types.errors import ToolError
 
@@ -32,7 +33,7 @@ async def test_arithmetic(desk: Desk, program: str) -> None:
     """In GTK 3, Qt 5 and GTK 4."""
     await desk.start(program)
     for key in ("1", "+", "2", "="):
-        await desk.desktop.press(await desk.ref("button", key))
+        await desk.desktop.press(await desk.choose("button", key))
     shown = {each.value or each.name for each in await desk.all()}
     assert "3" in shown
 
@@ -40,9 +41,11 @@ async def test_arithmetic(desk: Desk, program: str) -> None:
 @pytest.mark.parametrize("program", ["mousepad", "gedit", "featherpad"])
 async def test_text_into_editors(desk: Desk, program: str) -> None:
     await desk.start(program)
-    assert await desk.desktop.type_text(await desk.ref("textbox"), UNICODE, append=False) == "set"
+    assert (
+        await desk.desktop.type_text(await desk.choose("textbox"), UNICODE, append=False) == "set"
+    )
     assert UNICODE in [each.rstrip("\n") for each in await desk.values("textbox")]
-    await desk.desktop.type_text(await desk.ref("textbox"), " more", append=True)
+    await desk.desktop.type_text(await desk.choose("textbox"), " more", append=True)
     assert f"{UNICODE} more" in [each.rstrip("\n") for each in await desk.values("textbox")]
 
 
@@ -50,19 +53,16 @@ async def test_text_into_editors(desk: Desk, program: str) -> None:
 async def test_keys_into_editors(desk: Desk, program: str) -> None:
     """Also characters that no key of the keyboard has."""
     await desk.start(program)
-    ref = await desk.ref("textbox")
-    node = (await desk.desktop._find_node(ref))[2]
-    assert desk.desktop.current is not None and desk.desktop._screen is not None
-    await desk.desktop._focus(node, desk.desktop.current)
-    await anyio.to_thread.run_sync(desk.desktop._screen.type_text, UNICODE)
-    await desk.desktop.settle()
+    chosen = await desk.choose("textbox")
+    node = await desk.desktop._read_now(chosen)
+    await desk.desktop._type_keys(chosen, node, UNICODE, append=False)
     assert UNICODE in [each.rstrip("\n") for each in await desk.values("textbox")]
 
 
 async def test_a_file_is_picked(desk: Desk) -> None:
     program = await desk.start("zenity", "--entry", "--text=Your name", window="zenity")
-    await desk.desktop.type_text(await desk.ref("textbox"), "Ann", append=False)
-    await desk.desktop.press(await desk.ref("button", "OK"))
+    await desk.desktop.type_text(await desk.choose("textbox"), "Ann", append=False)
+    await desk.desktop.press(await desk.choose("button", "OK"))
     with anyio.fail_after(10):
         while program.poll() is None:
             await anyio.sleep(0.05)
@@ -71,54 +71,122 @@ async def test_a_file_is_picked(desk: Desk) -> None:
 
 async def test_a_password_is_never_read(desk: Desk) -> None:
     await desk.start("zenity", "--password", window="zenity")
-    ref = await desk.ref("password")
-    said = await desk.desktop.type_text(ref, "hunter2", append=False)
+    said = await desk.desktop.type_text(await desk.choose("password"), "hunter2", append=False)
     assert "not read back" in said
     assert not any("hunter2" in f"{each.name}{each.value}" for each in await desk.all())
 
 
 async def test_what_is_gone_is_refused(desk: Desk) -> None:
     program = await desk.start("zenity", "--question", "--text=Delete it?", window="zenity")
-    ref = await desk.ref("button", "Yes")
+    chosen = await desk.choose("button", "Yes")
     program.kill()
     program.wait()
     with pytest.raises(ToolError):
-        await desk.desktop.press(ref)
+        await desk.desktop.press(chosen)
     await desk.desktop.list_windows()
     with pytest.raises(StaleRef):
-        await desk.desktop.press(ref)
+        await desk.desktop.press(chosen)
 
 
 async def test_a_program_that_hangs_is_told(desk: Desk) -> None:
     program = await desk.start("galculator")
-    ref = await desk.ref("button", "1")
+    chosen = await desk.choose("button", "1")
     os.kill(program.pid, signal.SIGSTOP)
     try:
         with anyio.fail_after(60), pytest.raises(ToolError):
-            await desk.desktop.press(ref)
+            await desk.desktop.press(chosen)
     finally:
         os.kill(program.pid, signal.SIGCONT)
 
 
 async def test_keys_go_nowhere_else(desk: Desk) -> None:
-    """The window in front is not the one that is meant."""
+    """Another window comes to the front while it is being typed."""
     await desk.start("mousepad")
-    ref = await desk.ref("textbox")
-    _, window, node = await desk.desktop._find_node(ref)
+    chosen = await desk.choose("textbox")
+    node = await desk.desktop._read_now(chosen)
+    mine = desk.window
     await desk.start("gedit")
+    other = await desk.choose("textbox")
+
+    async def come_to_front() -> None:
+        await anyio.sleep(1.0)
+        await desk.desktop.raise_window(other.window)
+
     with pytest.raises(ToolError, match="something else has the keys"):
-        await desk.desktop._require_focus(node, window)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(come_to_front)
+            try:
+                await desk.desktop._type_keys(chosen, node, "word " * 200, append=False)
+            except ToolError as error:
+                caught = error
+            else:
+                raise AssertionError("it was typed to the end")
+        raise caught
+    assert desk.view.current is not None and mine.key != other.window.key
+    assert len((await desk.desktop._read_text(await desk.desktop._read_now(other))).strip()) <= 10
+
+
+async def test_nothing_is_typed_twice(desk: Desk) -> None:
+    """Behind more than is shown of a text."""
+    await desk.start("mousepad")
+    long = "word " * 1_000
+    await desk.desktop.type_text(await desk.choose("textbox"), long, append=False)
+    await desk.desktop.type_text(await desk.choose("textbox"), "END", append=True)
+    node = await desk.desktop._read_now(await desk.choose("textbox"))
+    assert (await desk.desktop._read_text(node)).count("END") == 1
+
+
+async def test_typing_is_stopped_at_once(desk: Desk) -> None:
+    await desk.start("mousepad")
+    chosen = await desk.choose("textbox")
+    node = await desk.desktop._read_now(chosen)
+    before = anyio.current_time()
+    with anyio.move_on_after(1.0):
+        await desk.desktop._type_keys(chosen, node, "word " * 300, append=False)
+    assert anyio.current_time() - before < 4
+    held = await desk.desktop._read_text(node)
+    await anyio.sleep(0.5)
+    assert await desk.desktop._read_text(node) == held, "nothing more is typed"
+
+
+async def test_a_screen_that_ends_is_told_and_opened_anew(tmp_path: Path) -> None:
+    own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    host = DesktopHost(lambda: DesktopConfig("virtual"), lambda: own)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(host.run)
+        await anyio.sleep(0)
+        desktop = await host.open()
+        await desktop.take_picture()
+        (screen,) = [each for each in list_children() if "Xvfb" in each[1]]
+        os.kill(screen[0], signal.SIGKILL)
+        with anyio.fail_after(10), pytest.raises(ToolError, match="screen has ended"):
+            while True:
+                await desktop.take_picture()
+        again = await host.open()
+        assert again is not desktop and (await again.take_picture())[0] == 1280
+        tasks.cancel_scope.cancel()
+
+
+def list_children() -> list[tuple[int, str]]:
+    """Our own processes, with their names."""
+    found = []
+    for each in Path("/proc").iterdir():
+        try:
+            parent = (each / "stat").read_text().rpartition(")")[2].split()[1]
+            if each.name.isdigit() and int(parent) == os.getpid():
+                found.append((int(each.name), (each / "comm").read_text().strip()))
+        except (OSError, IndexError, ValueError):
+            continue
+    return found
 
 
 async def test_many_calls_do_not_end_the_bus(desk: Desk) -> None:
     await desk.start("galculator")
-    assert desk.desktop.current is not None
-    window = desk.desktop.current
     bus = desk.desktop._bus
     async with anyio.create_task_group() as tasks:
         for _ in range(5_000):
-            tasks.start_soon(bus.get, window.key, "org.a11y.atspi.Accessible", "Name")
-    assert bus.is_connected and await desk.desktop.look(window)
+            tasks.start_soon(bus.get, desk.window.key, "org.a11y.atspi.Accessible", "Name")
+    assert bus.is_connected and await desk.desktop.look(desk.view, desk.window)
 
 
 LONELY = """

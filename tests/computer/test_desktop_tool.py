@@ -57,7 +57,8 @@ async def test_a_person_is_shown_what_is_pressed_and_may_allow_a_program(
         assert 'button "7" in the window "galculator' in question
         assert '"7"' in await allow(desk, app)
 
-        question = await ask(desk, app, action="use_app", app="galculator")
+        question = await ask(desk, app, action="use_app", ref=seven)
+        assert 'Use the program "/usr/bin/galculator"' in question
         assert "believed here" in await allow(desk, app)
         said = await desk.call(app, "desktop", action="press", ref=seven)
         assert '"77"' in said, "it is not asked again"
@@ -78,7 +79,7 @@ async def test_what_windows_say_is_the_owners_and_from_outside(desk: TemporaryHo
         ]
         assert {part.label.integrity for part in parts} == {"untrusted"}
         assert {part.label.readers for part in parts} == {("role:owner",)}
-        assert parts[-1].label.source == "desktop:galculator"
+        assert parts[-1].label.source == "desktop:/usr/bin/galculator"
 
 
 async def test_only_owners_and_only_where_it_is_on(tmp_path: Path) -> None:

@@ -144,7 +144,8 @@ def _texts_from_pages(session: Session) -> tuple[Given, ...]:
 
 
 def _preview(session: Session, call: OpenCall, looks: PreviewFunction) -> CallPreview | None:
-    return looks(call.call.arguments, session.state.options, session.journal.trusted_label)
+    label = session.journal.trusted_label
+    return looks(call.call.arguments, session.name, session.state.options, label)
 
 
 def make_setting(session: Session, call: OpenCall) -> CallSetting:

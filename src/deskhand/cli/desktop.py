@@ -16,7 +16,7 @@ from ..types.errors import ConfigError, ToolError
 from .plain import escape_control
 from .run import FAILED, Listing, agent_option, config_option, fail, load_settings, run
 
-_A11Y = {"/usr/libexec/at-spi-bus-launcher": "at-spi2-core", "xclip": "xclip"}
+_A11Y = {"/usr/libexec/at-spi-bus-launcher": "at-spi2-core"}
 
 
 @click.group(cls=Listing)
@@ -118,8 +118,11 @@ def turn_off(agent: str, config: str | None) -> None:
     Example:
       deskhand desktop off
     """
-    _switch(load_settings(config), agent, on=False, screen=None)
-    click.echo("Agents may not use the desktop any more.")
+    settings = load_settings(config)
+    own = [name for name, each in settings.config.agents.items() if each.desktop]
+    for name in [agent] if agent else ["", *own]:
+        _switch(load_settings(config), name, on=False, screen=None)
+    click.echo(f"{agent or 'Agents'} may not use the desktop any more.")
 
 
 def _switch(settings: Settings, agent: str, *, on: bool, screen: str | None) -> None:

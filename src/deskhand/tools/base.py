@@ -297,14 +297,14 @@ class PreviewedCall(Protocol):
     for what was shown: where that has become something else, it is asked again."""
 
     def preview(
-        self, arguments: msgspec.Raw, options: SessionOptions, label: Label
+        self, arguments: msgspec.Raw, session: str, options: SessionOptions, label: Label
     ) -> CallPreview | None:
-        """Of this call in a conversation that is held so and has read what has this label; None
-        where nothing is to be said. Looks at memory alone."""
+        """Of this call in the conversation `session`, which is held so and has read what has this
+        label; None where nothing is to be said. Looks at memory alone."""
         ...
 
 
-PreviewFunction = Callable[[msgspec.Raw, SessionOptions, Label], CallPreview | None]
+PreviewFunction = Callable[[msgspec.Raw, str, SessionOptions, Label], CallPreview | None]
 """`PreviewedCall.preview` of a tool that has one."""
 
 

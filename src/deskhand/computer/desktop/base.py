@@ -57,6 +57,9 @@ class ScreenWindow(msgspec.Struct, frozen=True):
 class Screen(Protocol):
     """A screen. It blocks, so it is called from a thread; all raise ToolError."""
 
+    @property
+    def is_connected(self) -> bool: ...
+
     def list_windows(self) -> list[ScreenWindow]:
         """All that are shown, the lowest first."""
         ...

@@ -96,17 +96,17 @@ async def open_bus(session_address: str) -> AsyncIterator[AccessibilityBus]:
 async def _find_address(session: MessageBus) -> str:
     """Raises ToolError."""
     a11y = ("org.a11y.Bus", "/org/a11y/bus")
-    for name in ("IsEnabled", "ScreenReaderEnabled"):
-        await session.call(
-            Message(
-                destination=a11y[0],
-                path=a11y[1],
-                interface="org.freedesktop.DBus.Properties",
-                member="Set",
-                signature="ssv",
-                body=["org.a11y.Status", name, Variant("b", True)],
-            )
+    # Not that a screen reader is there: desktops would begin to speak.
+    await session.call(
+        Message(
+            destination=a11y[0],
+            path=a11y[1],
+            interface="org.freedesktop.DBus.Properties",
+            member="Set",
+            signature="ssv",
+            body=["org.a11y.Status", "IsEnabled", Variant("b", True)],
         )
+    )
     reply = await session.call(
         Message(destination=a11y[0], path=a11y[1], interface="org.a11y.Bus", member="GetAddress")
     )

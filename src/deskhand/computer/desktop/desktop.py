@@ -6,16 +6,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import anyio
 import anyio.to_thread
+import msgspec
 
 from ...types.errors import ToolError
-from ..elements import Element, RefTable, StaleRef, describe, find_elements, quote
+from ..elements import Element, RefTable, StaleRef, describe, quote
 from ..repeats import RepeatWatch
 from ..snapshot import Line, list_lines
 from .base import SPI, Bus, NoAnswer, NodeKey, Screen, ScreenWindow
-from .window_tree import EDITABLE, PASSWORD_ROLE, Node, tidy_name
+from .window_tree import EDITABLE, PASSWORD_ROLE, Node, is_role, tidy_name
 from .windows import Window, WindowReader
 
 PRESS_ACTIONS = (
@@ -28,15 +31,44 @@ SETTLE_S = 1.5
 QUIET_S = 0.15
 POLL_S = 0.05
 FOCUS_S = 1.5
+READ_BACK_S = 1.5
 MAX_SET_CHARS = 100_000
+MAX_KEYED_CHARS = 2_000
+MAX_KEYS = 50
+KEYS_AT_ONCE = 10
+"""So many keys are pressed between two looks at where they go."""
+MAX_VIEWS = 50
 _FOCUSED = 12
 _COMPONENT = f"{SPI}.Component"
 _TEXT_FIELD = f"{SPI}.EditableText"
 
 
+class View(msgspec.Struct):
+    """What one conversation looks at: the window that is `current`, what it showed, and what was
+    done in it."""
+
+    current: Window | None = None
+    root: Element = msgspec.field(default_factory=lambda: Element("window"))
+    lines: list[Line] = []
+    repeats: RepeatWatch = msgspec.field(default_factory=RepeatWatch)
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """What an action is about: a window, and an element of it or None."""
+
+    window: Window
+    element: Element | None = None
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What must be the same when it is done as when it was asked about."""
+        element = self.element
+        named = None if element is None else (element.role, element.name, element.key)
+        return self.window.key, self.window.title, self.window.program, named
+
+
 class Desktop:
-    """One desktop. `windows` are those that were listed last, `current` is the one that was looked
-    at, and `lines` what it showed."""
+    """One desktop. `windows` are those that were listed last."""
 
     def __init__(self, bus: Bus, screen: Screen | None) -> None:
         self._bus = bus
@@ -44,60 +76,73 @@ class Desktop:
         self._screen = screen
         self._numbers = itertools.count(1)
         self._tables: dict[NodeKey, RefTable] = {}
+        self._views: dict[str, View] = {}
         self.windows: list[Window] = []
-        self.current: Window | None = None
-        self.root = Element("window")
-        self.lines: list[Line] = []
-        self.repeats = RepeatWatch()
 
     @property
     def is_connected(self) -> bool:
-        return self._bus.is_connected
+        return self._bus.is_connected and (self._screen is None or self._screen.is_connected)
+
+    def view_of(self, session: str) -> View:
+        """What this conversation looks at."""
+        view = self._views.pop(session, None) or View()
+        self._views[session] = view  # the latest last
+        while len(self._views) > MAX_VIEWS:
+            del self._views[next(iter(self._views))]
+        return view
 
     # Looking
 
     async def list_windows(self) -> list[Window]:
-        """The windows there are now; tells which were not there before."""
+        """List the windows there are now. Returns those which were not there before."""
         before = {each.key for each in self.windows}
         self.windows = await self._reader.list_windows()
         known = {each.key for each in self.windows}
         self._tables = {key: table for key, table in self._tables.items() if key in known}
         return [each for each in self.windows if each.key not in before]
 
-    async def find_window(self, name: str) -> Window:
-        """The window whose program and title have these words; without any, the active one. Raises
-        ToolError where there is none, or several."""
-        await self.list_windows()
+    def find_window(self, name: str) -> Window:
+        """The window whose program and title have these words, of those that were listed last;
+        without any, the active one. Raises ToolError where there is none, or several."""
         wanted = " ".join(name.casefold().split())
         fitting = [each for each in self.windows if wanted in each.shown_name.casefold()]
         exact = [each for each in fitting if wanted in (each.title.casefold(), each.app.casefold())]
         if not wanted:
-            fitting = [each for each in self.windows if each.is_active] or self.windows[:1]
+            fitting = [each for each in self.windows if each.is_active]
         elif exact:
             fitting = exact
         if len(fitting) == 1:
             return fitting[0]
         names = ", ".join(quote(each.shown_name) for each in fitting or self.windows)
         if not fitting:
-            raise ToolError(f"no window is called so; there are: {names or 'none'}")
-        raise ToolError(f"several windows are called so: {names}")
+            raise ToolError(f"no window is meant by that; there are: {names or 'none'}")
+        raise ToolError(f"several windows are meant by that: {names}")
 
-    async def look(self, window: Window | None = None) -> Element:
-        """What this window shows, or the current one. Raises ToolError."""
-        window = window or self.current or await self.find_window("")
-        if self.current is None or window.key != self.current.key:
-            self.lines = []
-        self.root = await self._reader.read_window(window)
-        self.current = window
-        self._tables.setdefault(window.key, RefTable(self._numbers)).assign(self.root)
-        return self.root
+    def choose(self, view: View, ref: str, window: str) -> Chosen:
+        """What an action on this ref, or in this window, is about, by what was seen last; with
+        neither in the window that is looked at. Raises ToolError."""
+        if ref and window:
+            raise ToolError("a ref says which window is meant: leave out the window")
+        if ref:
+            found = self.peek(ref)
+            if found is None:
+                raise StaleRef(f"there is no {ref[:20]!r} now: look again")
+            return Chosen(found[1], found[0])
+        if window:
+            return Chosen(self.find_window(window))
+        keys = {each.key: each for each in self.windows}
+        if view.current is None or view.current.key not in keys:
+            raise ToolError("say which window is meant")
+        return Chosen(keys[view.current.key])
 
-    def remember_lines(self) -> list[Line]:
-        """The lines of what it shows now, which are compared with later ones. Returns those
-        before."""
-        before = self.lines
-        self.lines = list_lines(self.root)
-        return before
+    async def look(self, view: View, window: Window) -> Element:
+        """What this window shows. Raises ToolError."""
+        if view.current is None or window.key != view.current.key:
+            view.lines = []
+        view.root = await self._reader.read_window(window)
+        view.current = window
+        self._tables.setdefault(window.key, RefTable(self._numbers)).assign(view.root)
+        return view.root
 
     def peek(self, ref: str) -> tuple[Element, Window] | None:
         """The element of this ref as it was last seen, and its window."""
@@ -108,51 +153,39 @@ class Desktop:
                 return table.find(ref), window
         return None
 
-    def find(self, role: str, name: str) -> list[Element]:
-        """Those of the current window that one may act on."""
-        return find_elements(self.root, role, name)
-
     # Acting
 
-    async def _find_node(self, ref: str) -> tuple[Element, Window, Node]:
-        """The element of this ref as it is now. Raises StaleRef where it is gone, or has become
-        something else."""
-        found = self.peek(ref)
-        if found is None:
-            raise StaleRef(f"there is no {ref[:20]!r} now: look again")
-        element, window = found
+    async def _read_now(self, chosen: Chosen) -> Node:
+        """The element as it is now. Raises StaleRef where it is gone, or has become something
+        else."""
+        element = chosen.element
+        if element is None:
+            raise ToolError("this action needs a ref")
         key: NodeKey = element.key  # type: ignore[assignment]
         try:
             node = await self._reader.read_again(key)
         except NoAnswer:
-            await self.look(window)
-            moved = self.peek(ref)
-            if moved is None or moved[0].key == key:
-                raise StaleRef(f"{ref} ({describe(element)}) is gone: look again") from None
-            element, key = moved[0], moved[0].key  # type: ignore[assignment]
-            node = await self._reader.read_again(key)
-        name = tidy_name(node.name, window.toolkit)
-        if name and element.name and name != element.name:
+            raise StaleRef(f"{element.ref} ({describe(element)}) is gone: look again") from None
+        name = tidy_name(node.name, chosen.window.toolkit)
+        if (name and element.name and name != element.name) or not is_role(node, element.role):
             raise StaleRef(
-                f"{ref} was {describe(element)} when it was shown, and is {quote(name)} now: look "
-                "again"
+                f"{element.ref} was {describe(element)} when it was shown, and is {quote(name)} "
+                "now: look again"
             )
-        return element, window, node
+        return node
 
-    async def press(self, ref: str) -> str:
+    async def press(self, chosen: Chosen) -> str:
         """Use it as a click would. Returns how that was done. Raises ToolError."""
-        element, window, node = await self._find_node(ref)
-        if "disabled" in element.states:
-            raise ToolError(f"{ref} ({describe(element)}) is disabled")
+        node = await self._read_now(chosen)
+        if chosen.element is not None and "disabled" in chosen.element.states:
+            raise ToolError(f"{describe(chosen.element)} is disabled")
         action = await self._find_action(node)
         if action is not None:
             done = (await self._bus.call(node.key, f"{SPI}.Action", "DoAction", "i", action))[0]
             if not done:
-                raise ToolError(f"{window.app} did not do it")
-            await self.settle()
+                raise ToolError(f"{chosen.window.app} did not do it")
             return "by its action"
-        await self._click(node, window)
-        await self.settle()
+        await self._click(node, chosen.window)
         return "by a click of the mouse"
 
     async def _find_action(self, node: Node) -> int | None:
@@ -166,24 +199,25 @@ class Desktop:
         return next((names.index(each) for each in PRESS_ACTIONS if each in names), None)
 
     async def _click(self, node: Node, window: Window) -> None:
-        screen = self._require_screen()
         place = await self._raise_window(window)
         kind = 1 if window.toolkit == "GTK" else 0  # GTK 4 knows places in its window alone
-        left, top, width, height = (
-            await self._bus.call(node.key, _COMPONENT, "GetExtents", "u", kind)
-        )[0]
-        if width <= 0 or height <= 0 or left < -10_000:
-            raise ToolError("nothing of it can be seen")
+        left, top, width, height = map(
+            int, (await self._bus.call(node.key, _COMPONENT, "GetExtents", "u", kind))[0]
+        )
         x, y = left + width // 2, top + height // 2
         if kind:
             x, y = x + place.left, y + place.top
-        await anyio.to_thread.run_sync(screen.click, x, y)
+        inside_x = place.left <= x < place.left + place.width
+        inside_y = place.top <= y < place.top + place.height
+        if width <= 0 or height <= 0 or not (inside_x and inside_y):
+            raise ToolError("nothing of it can be seen in its window")
+        await self._on_screen("click", x, y)
 
-    async def type_text(self, ref: str, text: str, *, append: bool) -> str:
+    async def type_text(self, chosen: Chosen, text: str, *, append: bool) -> str:
         """Have it hold this text, and read it back. Returns how that was done. Raises ToolError
-        where it holds something else then."""
-        element, window, node = await self._find_node(ref)
-        held = "" if not append else node.value
+        where it holds something else then: it is never tried in a second way."""
+        node = await self._read_now(chosen)
+        held = await self._read_text(node) if append else ""
         if node.offers("EditableText") and node.has(EDITABLE) and node.role != PASSWORD_ROLE:
             if append:
                 # Programs count characters in their own ways.
@@ -192,42 +226,51 @@ class Desktop:
                 await self._bus.call(node.key, _TEXT_FIELD, "InsertText", "isi", *body)
             else:
                 await self._bus.call(node.key, _TEXT_FIELD, "SetTextContents", "s", text)
-            if await self._reads(node, held + text):
-                await self.settle()
-                return "set"
-            if (await self._reader.read_again(node.key)).value != node.value:
-                raise await self._explain_untaken(element, node)
-        await self._focus(node, window)
-        screen = self._require_screen()
-        if not append:
-            await anyio.to_thread.run_sync(screen.press_keys, "ctrl+a")
-        await self._require_focus(node, window)
-        await anyio.to_thread.run_sync(screen.type_text, text)
-        await self._require_focus(node, window)
-        await self.settle()
+            if not await self._reads(node, held + text):
+                raise await self._explain_untaken(chosen, node)
+            return "set"
+        await self._type_keys(chosen, node, text, append=append)
         if node.role == PASSWORD_ROLE:
             return "typed; a password field is not read back"
         if not await self._reads(node, held + text):
-            raise await self._explain_untaken(element, node)
+            raise await self._explain_untaken(chosen, node)
         return "typed"
 
-    async def _explain_untaken(self, element: Element, node: Node) -> ToolError:
+    async def _type_keys(self, chosen: Chosen, node: Node, text: str, *, append: bool) -> None:
+        """Type it a few keys at a time, each time only if they go to this element."""
+        if len(text) > MAX_KEYED_CHARS:
+            raise ToolError(
+                f"this field takes keys alone, and at most {MAX_KEYED_CHARS:,} characters at once"
+            )
+        await self._focus(node, chosen.window)
+        await self._require_focus(node, chosen.window)
+        if not append:
+            await self._on_screen("press_keys", "ctrl+a")
+        for start in range(0, len(text), KEYS_AT_ONCE):
+            await self._require_focus(node, chosen.window)
+            await self._on_screen("type_text", text[start : start + KEYS_AT_ONCE])
+        await self._require_focus(node, chosen.window)
+
+    async def _explain_untaken(self, chosen: Chosen, node: Node) -> ToolError:
         now = await self._reader.read_again(node.key)
-        return ToolError(
-            f"{element.ref} ({describe(element)}) did not take it: it holds "
-            f"{quote(now.value[:200])}"
-        )
+        which = describe(chosen.element) if chosen.element is not None else "it"
+        return ToolError(f"{which} did not take it: it holds {quote(now.value[:200])}")
+
+    async def _read_text(self, node: Node) -> str:
+        """All that it holds, up to MAX_SET_CHARS."""
+        if not node.offers("Text"):
+            return ""
+        text = f"{SPI}.Text"
+        size = min(int(await self._bus.get(node.key, text, "CharacterCount")), MAX_SET_CHARS)
+        return str((await self._bus.call(node.key, text, "GetText", "ii", 0, size))[0])
 
     async def _reads(self, node: Node, text: str) -> bool:
         """Whether it holds this text, or soon does."""
-        if not node.offers("Text") or len(text) > MAX_SET_CHARS:
-            return False
-        with anyio.move_on_after(FOCUS_S / 3):
-            while True:
-                read = await self._bus.call(node.key, f"{SPI}.Text", "GetText", "ii", 0, -1)
-                if str(read[0]).rstrip("\n") == text.rstrip("\n"):
-                    return True
+        wanted = text[:MAX_SET_CHARS].rstrip("\n")
+        with anyio.move_on_after(READ_BACK_S):
+            while (await self._read_text(node)).rstrip("\n") != wanted:  # noqa: ASYNC110
                 await anyio.sleep(POLL_S)
+            return True
         return False
 
     async def _focus(self, node: Node, window: Window) -> None:
@@ -242,72 +285,74 @@ class Desktop:
 
     async def _require_focus(self, node: Node, window: Window) -> None:
         """Raises ToolError where keys would go elsewhere."""
-        screen = self._require_screen()
-        active = await anyio.to_thread.run_sync(screen.find_active)
+        await self._require_active(window)
+        if not (await self._reader.read_again(node.key)).has(_FOCUSED):
+            raise ToolError("something else in the window has the keys now: nothing more is typed")
+
+    async def _require_active(self, window: Window) -> None:
         mine = await self._find_screen_window(window)
-        if mine.id != active or not (await self._reader.read_again(node.key)).has(_FOCUSED):
+        if mine.id != await self._on_screen("find_active"):
             raise ToolError(
-                f"something else has the keys now, and not {window.shown_name}: nothing more is "
-                "typed. Look at what is in front"
+                f"something else has the keys now, and not {quote(window.shown_name)}: nothing "
+                "more is typed. Look at what is in front"
             )
 
-    async def press_keys(self, keys: str, window: Window | None = None) -> None:
-        """Press these keys in a window. Raises ToolError."""
-        window = window or self.current or await self.find_window("")
-        screen = self._require_screen()
-        await self._raise_window(window)
-        await anyio.to_thread.run_sync(screen.press_keys, keys)
-        await self.settle()
+    async def press_keys(self, chosen: Chosen, keys: str) -> None:
+        """Press these keys in a window, each only if it is in front. Raises ToolError."""
+        each_key = keys.split()
+        if len(each_key) > MAX_KEYS:
+            raise ToolError(f"at most {MAX_KEYS} keys are pressed at once")
+        await self._raise_window(chosen.window)
+        if chosen.element is not None:
+            await self._focus(await self._read_now(chosen), chosen.window)
+        for key in each_key:
+            await self._require_active(chosen.window)
+            await self._on_screen("press_keys", key)
 
     async def raise_window(self, window: Window) -> None:
         """Bring it to the front. Raises ToolError."""
         await self._raise_window(window)
-        self.current = window
 
     async def _raise_window(self, window: Window) -> ScreenWindow:
-        screen = self._require_screen()
         mine = await self._find_screen_window(window)
-        await anyio.to_thread.run_sync(screen.activate, mine.id)
+        await self._on_screen("activate", mine.id)
         with anyio.move_on_after(FOCUS_S):
-            while await anyio.to_thread.run_sync(screen.find_active) != mine.id:  # noqa: ASYNC110
+            while await self._on_screen("find_active") != mine.id:  # noqa: ASYNC110
                 await anyio.sleep(POLL_S)
             return mine
-        raise ToolError(f"{window.shown_name} cannot be brought to the front")
+        raise ToolError(f"{quote(window.shown_name)} cannot be brought to the front")
 
     async def _find_screen_window(self, window: Window) -> ScreenWindow:
-        """The same window as the screen has it. Raises ToolError."""
-        screen = self._require_screen()
-        found = await anyio.to_thread.run_sync(screen.list_windows)
-        pid = await self._find_pid(window.key[0])
-        fitting = [each for each in found if each.pid == pid]
-        titled = [each for each in fitting or found if each.title == window.title]
-        chosen = titled or (fitting if len(fitting) == 1 else [])
-        if not chosen:
-            raise ToolError(f"{window.shown_name} is not on the screen")
-        return chosen[-1]
-
-    async def _find_pid(self, name: str) -> int:
-        bus = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
-        answer = await self._bus.call(bus, bus[0], "GetConnectionUnixProcessID", "s", name)
-        return int(answer[0])
+        """The same window as the screen has it: of the same process, and by its title where that
+        has several. Raises ToolError where that is not certain."""
+        found: list[ScreenWindow] = await self._on_screen("list_windows")
+        own = [each for each in found if each.pid and each.pid == window.pid]
+        titled = [each for each in own if each.title == window.title]
+        chosen = own if len(own) == 1 else titled
+        if len(chosen) != 1:
+            raise ToolError(f"{quote(window.shown_name)} cannot be told from others on the screen")
+        return chosen[0]
 
     async def take_picture(self) -> tuple[int, int, bytes]:
         """The screen, as `Screen.take_picture`. Raises ToolError."""
-        return await anyio.to_thread.run_sync(self._require_screen().take_picture)
+        picture: tuple[int, int, bytes] = await self._on_screen("take_picture")
+        return picture
 
-    def _require_screen(self) -> Screen:
+    async def _on_screen(self, name: str, *arguments: Any) -> Any:
+        """What this method of the screen returns. Raises ToolError."""
         if self._screen is None:
             raise ToolError("keys, clicks and pictures need an X11 screen; there is none here")
-        return self._screen
+        act = partial(getattr(self._screen, name), *arguments)
+        # A screen that hangs must not hold up who stops this.
+        return await anyio.to_thread.run_sync(act, abandon_on_cancel=True)
 
-    async def settle(self) -> None:
-        """Wait until the current window shows the same twice, for SETTLE_S at most."""
+    async def settle(self, window: Window) -> None:
+        """Wait until this window shows the same twice, for SETTLE_S at most."""
         before: Sequence[Line] = ()
-        with anyio.move_on_after(SETTLE_S):
-            while self.current is not None:
+        with anyio.move_on_after(SETTLE_S), suppress(NoAnswer):
+            while True:
                 await anyio.sleep(QUIET_S)
-                with suppress(NoAnswer):
-                    now = list_lines(await self._reader.read_window(self.current))
-                    if now == before:
-                        return
-                    before = now
+                now = list_lines(await self._reader.read_window(window))
+                if now == before:
+                    return
+                before = now

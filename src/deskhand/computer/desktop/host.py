@@ -86,7 +86,7 @@ class DesktopHost:
         async with self._opening:
             if self._desktop is not None and self._desktop.is_connected:
                 return self._desktop
-            await self.close()
+            await self.close()  # what is left of one that has ended
             if not is_installed():
                 raise ToolError(
                     f"desktops are read by libraries that are missing: {INSTALL_COMMAND}"

@@ -18,6 +18,13 @@ from .desktop import Desktop
 from .screen import open_virtual_screen
 from .x11 import X11Screen
 
+_VARIABLES = frozenset(
+    (
+        *("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "HOME", "PATH"),
+        *("USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "DESKTOP_SESSION", "TMPDIR"),
+    )
+)
+_VARIABLE_PREFIXES = ("LC_", "XDG_", "GTK_", "QT_", "GDK_")
 Launch = Callable[[Sequence[str]], None]
 """Starts a program on the desktop. Raises OSError."""
 
@@ -28,10 +35,12 @@ async def open_desktop(
     """The desktop of this environment, or with a `folder` a new one on a screen of its own, which
     ends with the stack, as do the programs on it; and how a program is started there. Raises
     ToolError."""
+    environment = keep_desktop_variables(environment)
     launch: Launch = partial(_launch_detached, environment)
+    cookie = b""
     if folder is not None:
         opened = await stack.enter_async_context(open_virtual_screen(folder, environment, size))
-        environment = opened.environment
+        environment, cookie = opened.environment, opened.cookie
         launch = opened.start_program
     address = environment.get("DBUS_SESSION_BUS_ADDRESS", "")
     if not address:
@@ -40,10 +49,20 @@ async def open_desktop(
         )
     bus = await stack.enter_async_context(open_bus(address))
     screen = None
-    if name := environment.get("DISPLAY", ""):
-        screen = await anyio.to_thread.run_sync(partial(X11Screen, name))
+    name = environment.get("DISPLAY", "")
+    if name and not environment.get("WAYLAND_DISPLAY"):  # there it is for old programs alone
+        screen = await anyio.to_thread.run_sync(partial(X11Screen, name, cookie))
         stack.callback(screen.close)
     return Desktop(bus, screen), launch
+
+
+def keep_desktop_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """What of our environment programs of a desktop get: no keys of ours."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)
+    }
 
 
 def _launch_detached(environment: Mapping[str, str], argv: Sequence[str]) -> None:

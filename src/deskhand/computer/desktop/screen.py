@@ -4,11 +4,12 @@ message bus and a window manager."""
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -43,10 +44,12 @@ def find_missing(programs: Mapping[str, str] = PROGRAMS) -> list[str]:
 
 
 class VirtualScreen:
-    """A running one. `environment` is what programs need to appear on it."""
+    """A running one. `environment` is what programs need to appear on it, `cookie` what it asks of
+    them."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.environment = dict(environment)
+        self.cookie = secrets.token_bytes(16)
         self._programs: list[subprocess.Popen[bytes]] = []
 
     def start_program(self, argv: Sequence[str], pass_fds: Sequence[int] = ()) -> None:
@@ -71,13 +74,13 @@ class VirtualScreen:
 
 
 def _kill_group(program: subprocess.Popen[bytes]) -> None:
-    try:
+    with suppress(OSError):
         os.killpg(program.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
         program.wait(KILL_S)
-    except subprocess.TimeoutExpired:
+    with suppress(OSError):
         os.killpg(program.pid, signal.SIGKILL)
-        program.wait(KILL_S)
-    except ProcessLookupError:
+    with suppress(subprocess.TimeoutExpired):
         program.wait(KILL_S)
 
 
@@ -91,22 +94,36 @@ async def open_virtual_screen(
     if missing := find_missing():
         raise ToolError(f"there is no screen: sudo apt-get install {' '.join(missing)}")
     screen = VirtualScreen({**environment, **_ACCESSIBLE, "XDG_RUNTIME_DIR": str(folder)})
-    screen.environment.pop("WAYLAND_DISPLAY", None)
+    for name in ("WAYLAND_DISPLAY", "GDK_BACKEND", "QT_QPA_PLATFORM"):
+        screen.environment.pop(name, None)
     try:
-        await _start(screen, size)
+        await _start(screen, folder, size)
         yield screen
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(screen.end)
 
 
-async def _start(screen: VirtualScreen, size: str) -> None:
-    xvfb = ("Xvfb", "-screen", "0", f"{size}x24", "-nolisten", "tcp", "-noreset")
+async def _start(screen: VirtualScreen, folder: Path, size: str) -> None:
+    cookies = folder / "Xauthority"
+    cookies.touch(0o600)
+    cookies.write_bytes(_make_cookie_file(screen.cookie))
+    screen.environment["XAUTHORITY"] = str(cookies)
+    closed = ("-auth", str(cookies), "-nolisten", "tcp")
+    xvfb = ("Xvfb", "-screen", "0", f"{size}x24", "-noreset", *closed)
     display = await _start_server(screen, *xvfb, "-displayfd", "{fd}")
     screen.environment["DISPLAY"] = f":{display}"
-    bus = ("dbus-daemon", "--session", "--nofork", "--print-address={fd}")
+    address = f"--address=unix:path={folder}/bus"
+    bus = ("dbus-daemon", "--session", "--nofork", address, "--print-address={fd}")
     screen.environment["DBUS_SESSION_BUS_ADDRESS"] = await _start_server(screen, *bus)
     screen.start_program(("openbox",))
+
+
+def _make_cookie_file(cookie: bytes) -> bytes:
+    """For any display of this machine (https://www.x.org/releases/current/doc/man/man7/Xsecurity.7):
+    family, address, number, name and data, each with its length before it."""
+    fields = (b"", b"", b"MIT-MAGIC-COOKIE-1", cookie)
+    return b"\xff\xff" + b"".join(len(each).to_bytes(2, "big") + each for each in fields)
 
 
 async def _start_server(screen: VirtualScreen, *argv: str) -> str:

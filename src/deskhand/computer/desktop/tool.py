@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import shlex
 from hashlib import sha256
 from typing import Annotated, Literal
+from urllib.parse import quote as quote_url
 
 import anyio
 import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from ...tools.base import CallPreview, Context, Done, Outcome, Spec, call_label
+from ...tools.base import CallPreview, Context, Done, Outcome, Spec, call_label, label_errors
 from ...tools.define import decode_arguments, make_schema
+from ...tools.documents.invisible_characters import escape_invisible
 from ...tools.label_marks import OWNER_READERS
 from ...tools.output import make_bounded_result
 from ...types.effects import Effect
 from ...types.errors import ToolError
 from ...types.identity import Address
 from ...types.labels import Label, join_labels
-from ...types.messages import Image, ResultPart, Text, clean_text
+from ...types.messages import Image, ResultPart, Text
 from ...types.options import SessionOptions
 from ..elements import describe, find_elements, list_paths, quote
-from ..snapshot import render_changes, render_element, render_snapshot
-from .desktop import Desktop
+from ..snapshot import list_lines, render_changes, render_element, render_snapshot
+from .desktop import Chosen, Desktop
 from .host import DesktopHost
 from .picture import encode_picture
 from .windows import Window
@@ -60,17 +63,15 @@ class DesktopArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     append: Annotated[bool, msgspec.Meta(description="type: keep what is there")] = False
     keys: Annotated[str, msgspec.Meta(description="ctrl+s, Enter, Down Down")] = ""
     role: Annotated[str, msgspec.Meta(description="find: button, textbox, menuitem …")] = ""
-    app: Annotated[
-        str, msgspec.Meta(description="launch: the program; use_app: the one to be allowed")
-    ] = ""
+    app: Annotated[str, msgspec.Meta(description="launch: the command")] = ""
     seconds: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT_S)] = 10.0
 
 
 _DESCRIPTION = (
     "Use the windows of this machine: list windows; look at one; find; press (click) or type into "
-    "a ref; keys in a window; focus a window; wait for a text; screenshot; launch a program. Each "
-    "action tells what has changed. Ask once for a program with use_app, so that not each action "
-    "is asked about."
+    "a ref; keys, in a ref or a window; focus a window; wait for a text; screenshot; launch a "
+    "program. Each action tells what has changed. Ask once for the program of a window with "
+    "use_app, so that not each action is asked about."
 )
 
 
@@ -97,52 +98,64 @@ class DesktopTool:
         return "none" if given.action in _LOOKING else "host"
 
     def preview(
-        self, arguments: msgspec.Raw, options: SessionOptions, label: Label
+        self, arguments: msgspec.Raw, session: str, options: SessionOptions, label: Label
     ) -> CallPreview | None:
         """What a person is to be asked: which element of which window, as it was last seen. Free
         are actions in a program that this conversation may use, while it has read of nothing
         else from outside."""
         try:
             given = decode_arguments(arguments, DesktopArguments, DESKTOP)
-        except ToolError:
-            return None
-        if given.action in (*_LOOKING, "launch", "use_app"):
-            return None
+            if given.action in (*_LOOKING, "launch"):
+                return None
+            chosen = self._choose(given, session)
+        except ToolError as error:
+            return CallPreview("host", str(error))  # it will not be done
+        if chosen is None:
+            return CallPreview("host")
+        shown = _describe(chosen)
+        if given.action == "use_app":
+            program = quote(chosen.window.program or chosen.window.app)
+            return CallPreview(
+                "host",
+                f"Use the program {program} in this conversation without asking again, and "
+                f"believe what its windows show ({shown})",
+            )
+        trusted = make_source(chosen.window) in (options.trust or ())
+        is_free = trusted and label.integrity != "untrusted"
+        return CallPreview("local_write" if is_free else "host", shown)
+
+    def _choose(self, given: DesktopArguments, session: str) -> Chosen | None:
+        """What this action is about, by what was seen last; None before anything was. Raises
+        ToolError."""
         desktop = self._host.peek()
         if desktop is None:
-            return CallPreview("host")
-        seen = desktop.peek(given.ref) if given.ref else None
-        window = seen[1] if seen is not None else desktop.current
-        if given.window:
-            named = [
-                each
-                for each in desktop.windows
-                if given.window.casefold() in each.shown_name.casefold()
-            ]
-            window = named[0] if len(named) == 1 else None
-        if window is None:
-            return CallPreview("host")
-        shown = f"in the window {quote(window.shown_name)}"
-        if seen is not None:
-            shown = f"{describe(seen[0])} {shown}"
-        is_free = SOURCE + window.app in (options.trust or ()) and label.integrity != "untrusted"
-        return CallPreview("local_write" if is_free else "host", shown)
+            return None
+        return desktop.choose(desktop.view_of(session), given.ref, given.window)
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, DesktopArguments, DESKTOP)
         if "owner" not in context.principal.roles:
             raise ToolError("only an owner may have the desktop used: it is theirs")
-        if given.action == "use_app":
-            return _allow_app(_need(given.app, "app"), context)
+        acts = given.action not in (*_LOOKING, "launch")
+        asked = self._choose(given, context.session) if acts else None
+        if acts and asked is None:
+            raise ToolError("look at the windows first")
         desktop = await self._host.open()
         async with self._host.lock:
-            return await _Step(self._host, desktop, context).do(given)
+            step = _Step(self._host, desktop, context)
+            with label_errors(step.label):
+                return await step.do(given, asked)
 
 
-def _allow_app(app: str, context: Context) -> Done:
-    trust = tuple(dict.fromkeys((*(context.options.trust or ()), SOURCE + clean_text(app.strip()))))
-    said = f"{quote(app)} may be used in this conversation, and what it shows is believed here"
-    return Done((Text(said, call_label(context)),), options=SessionOptions(trust=trust))
+def make_source(window: Window) -> str:
+    """The source of what a window shows: the file of its program, as it may call itself what it
+    likes."""
+    return SOURCE + quote_url(window.program or f"called {window.app}", safe="/ .+-")
+
+
+def _describe(chosen: Chosen) -> str:
+    shown = f"in the window {quote(chosen.window.shown_name)}"
+    return f"{describe(chosen.element)} {shown}" if chosen.element is not None else shown
 
 
 class _Step:
@@ -151,20 +164,30 @@ class _Step:
     def __init__(self, host: DesktopHost, desktop: Desktop, context: Context) -> None:
         self._host = host
         self._desktop = desktop
+        self._view = desktop.view_of(context.session)
         self._context = context
         self._notes: list[str] = []
+        self._others: list[Window] = []
 
-    async def do(self, given: DesktopArguments) -> Outcome:
-        """Do it, and tell what is shown then."""
-        desktop = self._desktop
+    @property
+    def label(self) -> Label:
+        """That of all that windows say: it is the owner's, and whoever wrote it is not known."""
+        return self._label([*self._desktop.windows])
+
+    def _label(self, windows: list[Window]) -> Label:
+        source = "\n".join(sorted({make_source(each) for each in windows})) or SOURCE
+        return join_labels((call_label(self._context), Label("untrusted", OWNER_READERS, source)))
+
+    async def do(self, given: DesktopArguments, asked: Chosen | None) -> Outcome:
+        """Do it, if it is still about what was asked about, and tell what is shown then."""
+        desktop, view = self._desktop, self._view
+        await desktop.list_windows()
         match given.action:
             case "windows":
-                await desktop.list_windows()
                 return await self._finish("", listed=True)
             case "look":
-                window = await self._choose_window(given)
-                root = await desktop.look(window)
-                desktop.remember_lines()
+                root = await desktop.look(view, self._window_to_see(given))
+                view.lines = list_lines(root)
                 if not given.ref:
                     return await self._finish(render_snapshot(root))
                 seen = desktop.peek(given.ref)
@@ -172,84 +195,105 @@ class _Step:
                     raise ToolError(f"there is no {given.ref[:20]!r} now: look again")
                 return await self._finish(f"{render_element(seen[0])}\n{render_snapshot(seen[0])}")
             case "find":
-                await desktop.look(await self._choose_window(given))
+                await desktop.look(view, self._window_to_see(given))
                 return await self._finish(self._render_found(given))
             case "screenshot":
                 return await self._take_screenshot()
+            case "wait":
+                await self._wait(given)
+                return await self._finish(await self._show_changes())
+            case "launch":
+                await self._launch(_need(given.app, "app"))
+                return await self._finish(await self._show_changes())
             case _:
-                return await self._finish(await self._act(given))
+                chosen = desktop.choose(view, given.ref, given.window)
+                if asked is None or chosen.identity != asked.identity:
+                    raise ToolError("the windows have changed since: look again")
+                if given.action == "use_app":
+                    return self._allow(chosen)
+                return await self._finish(await self._act(given, chosen))
 
-    async def _act(self, given: DesktopArguments) -> str:
-        """Do what changes something; what has changed, with a word where it goes in circles."""
+    def _window_to_see(self, given: DesktopArguments) -> Window:
+        """The window to look at: that of the words or the ref, else the one that was looked at,
+        else the active one."""
+        if given.ref or given.window:
+            return self._desktop.choose(self._view, given.ref, given.window).window
+        current = self._view.current
+        keys = {each.key: each for each in self._desktop.windows}
+        if current is not None and current.key in keys:
+            return keys[current.key]
+        return self._desktop.find_window("")
+
+    def _allow(self, chosen: Chosen) -> Done:
+        """The program of this window may be used in this conversation."""
+        known = self._context.options.trust or ()
+        trust = tuple(dict.fromkeys((*known, make_source(chosen.window))))
+        said = f"{quote(chosen.window.app)} may be used in this conversation, and is believed here"
+        text = Text(said, self._label([chosen.window]))
+        return Done((text,), options=SessionOptions(trust=trust))
+
+    async def _act(self, given: DesktopArguments, chosen: Chosen) -> str:
+        """Do it; what has changed, with a word where it goes in circles."""
+        if self._view.current is None or self._view.current.key != chosen.window.key:
+            await self._desktop.look(self._view, chosen.window)
+            self._view.lines = list_lines(self._view.root)
         mark = msgspec.json.encode(given).decode()
         try:
-            await self._change(given)
+            await self._change(given, chosen)
             changes = await self._show_changes()
         except ToolError as error:
-            said = self._desktop.repeats.add(mark, self._state, failed=True)
+            said = self._view.repeats.add(mark, self._state, failed=True)
             raise type(error)("; ".join([str(error), *said])) from error
-        self._notes += self._desktop.repeats.add(mark, self._state)
+        self._notes += self._view.repeats.add(mark, self._state)
         return changes
 
     @property
     def _state(self) -> str:
         """What is shown, as far as a later look can be compared with it."""
-        lines = "\n".join(each.text for each in self._desktop.lines)
+        lines = "\n".join(each.text for each in self._view.lines)
         return sha256(lines.encode()).hexdigest()
 
-    async def _choose_window(self, given: DesktopArguments) -> Window | None:
-        if given.window or self._desktop.current is None:
-            return await self._desktop.find_window(given.window)
-        await self._desktop.list_windows()
-        keys = {each.key for each in self._desktop.windows}
-        return self._desktop.current if self._desktop.current.key in keys else None
-
-    async def _change(self, given: DesktopArguments) -> None:
+    async def _change(self, given: DesktopArguments, chosen: Chosen) -> None:
         desktop = self._desktop
         match given.action:
             case "press":
-                how = await desktop.press(_need(given.ref, "ref"))
-                self._notes.append(f"done {how}")
+                self._notes.append(f"done {await desktop.press(chosen)}")
             case "type":
                 if len(given.text) > MAX_TYPED_CHARS:
                     raise ToolError(f"at most {MAX_TYPED_CHARS:,} characters are typed at once")
-                how = await desktop.type_text(
-                    _need(given.ref, "ref"), given.text, append=given.append
-                )
-                self._notes.append(how)
+                self._notes.append(await desktop.type_text(chosen, given.text, append=given.append))
             case "keys":
-                window = await self._choose_window(given)
-                await desktop.press_keys(_need(given.keys, "keys"), window)
+                await desktop.press_keys(chosen, _need(given.keys, "keys"))
             case "focus":
-                await desktop.raise_window(await desktop.find_window(_need(given.window, "window")))
-            case "launch":
-                await self._launch(_need(given.app, "app"))
-            case "wait":
-                await self._wait(given)
+                await desktop.raise_window(chosen.window)
             case _:
                 raise ToolError(f"there is no action {given.action!r}")
+        await desktop.settle(chosen.window)
 
     async def _launch(self, app: str) -> None:
         """Start a program on the desktop, and wait for its window."""
-        await self._desktop.list_windows()
-        await self._host.launch(app.split())
+        try:
+            words = shlex.split(app)
+        except ValueError as error:
+            raise ToolError(f"{app[:200]!r} is no command: {error}") from error
+        await self._host.launch(words)
         with anyio.move_on_after(MAX_WAIT_S / 3):
             while not (new := await self._desktop.list_windows()):  # noqa: ASYNC110
                 await anyio.sleep(0.2)
-            self._desktop.current = new[-1]
-            await self._desktop.settle()
+            await self._desktop.settle(new[-1])
+            await self._desktop.look(self._view, new[-1])
             return
         self._notes.append("it has shown no window yet")
 
     async def _wait(self, given: DesktopArguments) -> None:
-        window = await self._choose_window(given)
+        window = self._window_to_see(given)
         if not given.text:
             await anyio.sleep(given.seconds)
             return
         wanted = " ".join(given.text.casefold().split())
         with anyio.move_on_after(given.seconds) as limit:
             while True:
-                shown = (await self._desktop.look(window)).walk()
+                shown = (await self._desktop.look(self._view, window)).walk()
                 if any(wanted in " ".join(f"{e.name} {e.value}".casefold().split()) for e in shown):
                     return
                 await anyio.sleep(0.2)
@@ -259,7 +303,7 @@ class _Step:
     # What is told
 
     def _render_found(self, given: DesktopArguments) -> str:
-        root = self._desktop.root
+        root = self._view.root
         found = find_elements(root, given.role, given.text)
         lines = []
         for element, path in zip(
@@ -272,51 +316,51 @@ class _Step:
         return "\n".join(lines) or "nothing has this role and these words in its name"
 
     async def _show_changes(self) -> str:
-        desktop = self._desktop
+        desktop, view = self._desktop, self._view
         for window in await desktop.list_windows():
             self._notes.append(f"new window: {quote(window.shown_name)}")
-        keys = {each.key for each in desktop.windows}
-        if desktop.current is None or desktop.current.key not in keys:
+            self._others.append(window)
+        keys = {each.key: each for each in desktop.windows}
+        if view.current is None or view.current.key not in keys:
             self._notes.append("the window is closed")
-            desktop.current = None
+            view.current = None
             return ""
-        root = await desktop.look()
-        before = desktop.remember_lines()
+        before = view.lines
+        root = await desktop.look(view, keys[view.current.key])
+        view.lines = list_lines(root)
         if not before:
             return render_snapshot(root)
-        return render_changes(before, desktop.lines) or "nothing has changed"
+        return render_changes(before, view.lines) or "nothing has changed"
 
     async def _finish(self, text: str, *, listed: bool = False) -> Done:
-        desktop = self._desktop
-        window = desktop.current
-        lines = [f"[window {quote(window.shown_name)}]"] if window is not None else []
-        lines += [f"[{each}]" for each in self._notes]
+        window = self._view.current
+        lines = [f"[{each}]" for each in self._notes]
         if listed or window is None:
             names = (
                 f"{quote(each.shown_name)}{' active' if each.is_active else ''}"
-                for each in desktop.windows
+                for each in self._desktop.windows
             )
-            lines = [*lines[1:], "windows:", *names]
-        shown = "\n".join([*lines, text]).rstrip()
-        return await make_bounded_result(shown, self._context, self._label(listed=listed))
-
-    def _label(self, *, listed: bool) -> Label:
-        """That of what windows say: it is the owner's, and whoever wrote it is not known."""
-        window = self._desktop.current
-        apps = {window.app} if window is not None and not listed else set()
-        apps = apps or {each.app for each in self._desktop.windows}
-        source = "\n".join(sorted(SOURCE + clean_text(app) for app in apps)) or SOURCE
-        return join_labels((call_label(self._context), Label("untrusted", OWNER_READERS, source)))
+            lines = [*lines, "windows:", *names]
+            label = self.label
+        else:
+            lines = [f"[window {quote(window.shown_name)}]", *lines]
+            label = self._label([window, *self._others])
+        shown = escape_invisible_lines([*lines, text])
+        return await make_bounded_result(shown, self._context, label)
 
     async def _take_screenshot(self) -> Done:
         width, height, pixels = await self._desktop.take_picture()
         data = await anyio.to_thread.run_sync(encode_picture, width, height, pixels)
         blob = await self._context.reach.host.put_blob(data)
-        await self._desktop.list_windows()
         done = await self._finish("", listed=True)
-        picture = Image(blob, "image/jpeg", "screen.jpg", self._label(listed=True))
+        picture = Image(blob, "image/jpeg", "screen.jpg", self.label)
         parts: tuple[ResultPart, ...] = (*done.parts, picture)
         return replace(done, parts=parts)
+
+
+def escape_invisible_lines(lines: list[str]) -> str:
+    """These lines, with what nobody sees in them written out."""
+    return "\n".join(escape_invisible(each) for text in lines for each in text.split("\n")).rstrip()
 
 
 def _need(value: str, name: str) -> str:

@@ -99,6 +99,7 @@ _NAMED_ROLES = frozenset(
     ("img", "toolbar", "form", "article", "blockquote", "status", "menu", "tablist", "row")
 )
 MAX_NAME_CHARS = 500
+MAX_ITEMS = 30_000
 
 
 class Node(msgspec.Struct):
@@ -126,6 +127,11 @@ class Node(msgspec.Struct):
 def is_shown(node: Node, toolkit: str) -> bool:
     """Whether it can be seen. GTK 4 says of what is in a window only that it is visible."""
     return node.has(_VISIBLE) if toolkit == "GTK" else node.has(_SHOWING)
+
+
+def is_role(node: Node, role: str) -> bool:
+    """Whether it is shown under this role."""
+    return _ROLES.get(node.role, "") == role
 
 
 def is_leaf(node: Node) -> bool:
@@ -221,7 +227,7 @@ def read_items(items: Sequence[Sequence[Any]], *, old: bool) -> dict[NodeKey, tu
     """The nodes that a program has in its cache, each with its parent. `old` is the form that Qt 5
     has."""
     found: dict[NodeKey, tuple[Node, NodeKey]] = {}
-    for n, item in enumerate(items):
+    for n, item in enumerate(items[:MAX_ITEMS]):
         at = 4 if old else 5
         interfaces, name, role, _, states = item[at : at + 5]
         node = Node(_key(item[0]), int(role), str(name), states, interfaces)
@@ -238,7 +244,7 @@ def _key(pair: Sequence[Any]) -> NodeKey:
 def link_items(items: Mapping[NodeKey, tuple[Node, NodeKey]]) -> None:
     """Put each into its parent."""
     for node, parent in items.values():
-        if parent in items:
+        if parent in items and items[parent][0] is not node:
             items[parent][0].children.append(node)
     for node, _ in items.values():
         node.children.sort(key=lambda child: child.index)

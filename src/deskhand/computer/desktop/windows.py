@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TypeVar
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from ..elements import Element
@@ -31,7 +33,13 @@ MANY_CHILDREN = 100
 MAX_CHILDREN = 1_000
 """A node with more is not looked into: a sheet has 2^20 rows."""
 MAX_TEXT_CHARS = 2_000
+MAX_APPS = 200
+MAX_WINDOWS = 50
 READ_S = 20.0
+APP_S = 4.0
+WRONG_SHAPES = (TypeError, ValueError, IndexError, KeyError, OverflowError, AttributeError)
+"""What comes of answers that are not what they should be."""
+_PID_OF = "GetConnectionUnixProcessID"
 _ACTIVE, _SHOWING = 1, 25
 _MATCHES = "(aiia{ss}iaiiasib)uib"
 """What is to match, in which order, how many at most, and whether to look deeper."""
@@ -45,13 +53,16 @@ R = TypeVar("R")
 
 
 class Window(msgspec.Struct, frozen=True):
-    """A window: who shows it, and its title."""
+    """A window: who shows it, and its title. `program` is the file that runs there, '' where that
+    cannot be told: a program may call itself what it likes."""
 
     key: NodeKey
     app: str
     title: str
     toolkit: str
     is_active: bool = False
+    pid: int = 0
+    program: str = ""
 
     @property
     def shown_name(self) -> str:
@@ -59,11 +70,11 @@ class Window(msgspec.Struct, frozen=True):
 
 
 async def gather(work: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R | None]:
-    """What comes of this for each; None where a program does not answer."""
+    """What comes of this for each; None where a program does not answer, or nothing sensible."""
     found: list[R | None] = [None] * len(items)
 
     async def run(n: int, item: T) -> None:
-        with suppress(NoAnswer):
+        with suppress(NoAnswer, *WRONG_SHAPES):
             found[n] = await work(item)
 
     async with anyio.create_task_group() as tasks:
@@ -73,14 +84,16 @@ async def gather(work: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[
 
 
 class _Gaps(msgspec.Struct):
-    """What a program had in its cache, and how many nodes may still be read beside it."""
+    """What a program had in its cache, what was `seen` of it, and how many nodes may still be read
+    beside it."""
 
     known: dict[NodeKey, Node]
+    seen: set[NodeKey]
     left: int = MAX_NODES
 
 
 class WindowReader:
-    """Reads them."""
+    """Reads them. What programs answer is their word: it is cut, and nothing is taken in twice."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -88,40 +101,56 @@ class WindowReader:
     async def list_windows(self) -> list[Window]:
         """All windows that programs show. Raises NoAnswer where nobody answers at all."""
         apps = await self._children((REGISTRY, ROOT))
-        found = await gather(self._list_of_app, apps)
+        found = await gather(self._list_of_app, apps[:MAX_APPS])
         return [window for windows in found if windows for window in windows]
 
     async def _list_of_app(self, app: NodeKey) -> list[Window]:
-        name = str(await self._bus.get(app, ACCESSIBLE, "Name"))
-        if name in _UNWANTED_APPS:
-            return []
+        with anyio.move_on_after(APP_S):
+            name = tidy_name(str(await self._bus.get(app, ACCESSIBLE, "Name")), "")
+            if name not in _UNWANTED_APPS:
+                return await self._list_windows_of(app, name)
+        return []
+
+    async def _list_windows_of(self, app: NodeKey, name: str) -> list[Window]:
         toolkit = ""
         with suppress(NoAnswer):
             toolkit = str(await self._bus.get(app, f"{SPI}.Application", "ToolkitName"))
+        pid = await self._find_pid(app[0])
+        program = await anyio.to_thread.run_sync(_find_program, pid)
         windows = []
-        for node in await gather(self._read_node, await self._children(app)):
+        for node in await gather(self._read_node, (await self._children(app))[:MAX_WINDOWS]):
             if node is None or not (node.role in _WINDOW_ROLES or node.child_count):
                 continue
-            if is_shown(node, toolkit) or node.has(_ACTIVE):
+            is_active = node.has(_ACTIVE)
+            if is_shown(node, toolkit) or is_active:
                 title = tidy_name(node.name, toolkit)
-                windows.append(Window(node.key, name, title, toolkit, node.has(_ACTIVE)))
+                windows.append(Window(node.key, name, title, toolkit, is_active, pid, program))
         return windows
+
+    async def _find_pid(self, name: str) -> int:
+        bus = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
+        with suppress(NoAnswer):
+            return int((await self._bus.call(bus, bus[0], _PID_OF, "s", name))[0])
+        return 0
 
     async def read_window(self, window: Window) -> Element:
         """What it shows. Raises NoAnswer."""
-        with anyio.move_on_after(READ_S):
-            node = await self._read_tree(window)
-            return build_window(node, window.toolkit)
-        raise NoAnswer(f"{window.shown_name} does not say what it shows in {READ_S:.0f} s")
+        try:
+            with anyio.move_on_after(READ_S):
+                node = await self._read_tree(window)
+                return build_window(node, window.toolkit)
+        except WRONG_SHAPES as error:
+            raise NoAnswer(f"what {window.app} says of its window cannot be read") from error
+        raise NoAnswer(f"{window.app} does not say what it shows in {READ_S:.0f} s")
 
     async def _read_tree(self, window: Window) -> Node:
         items = await self._read_cache(window.key[0])
         link_items(items)
         known = items.get(window.key)
         node = known[0] if known is not None else await self._read_node(window.key)
-        gaps = _Gaps({key: each for key, (each, _) in items.items()})
+        gaps = _Gaps({key: each for key, (each, _) in items.items()}, {node.key})
         await self._complete(node, window.toolkit, gaps)
-        await self._read_values(node, window.toolkit)
+        await self._read_values(node)
         return node
 
     async def _read_cache(self, app: str) -> dict[NodeKey, tuple[Node, NodeKey]]:
@@ -134,24 +163,26 @@ class WindowReader:
             return {}
         return read_items(items, old=isinstance(items[0][3], list))
 
-    async def _complete(self, node: Node, toolkit: str, gaps: _Gaps) -> None:
+    async def _complete(self, root: Node, toolkit: str, gaps: _Gaps) -> None:
         """Read the children that the program did not have in its cache, of all that is shown."""
-        level = [node]
-        while level and gaps.left > 0:
+        level = [root]
+        while level:
             await gather(lambda each: self._complete_node(each, gaps), level)
-            level = [
-                child
-                for each in level
-                for child in each.children
-                if each is node or (is_shown(child, toolkit) and not is_leaf(child))
-            ]
+            below = []
+            for node in level:
+                # Each once: what a program says may go round in circles.
+                node.children = [each for each in node.children if _is_new(each, gaps.seen)]
+                for child in node.children:
+                    if is_leaf(child) or not (node is root or is_shown(child, toolkit)):
+                        child.children = []
+                    else:
+                        below.append(child)
+            level = below
 
     async def _complete_node(self, node: Node, gaps: _Gaps) -> None:
-        if 0 <= node.child_count <= len(node.children):
+        if 0 <= node.child_count <= len(node.children) or gaps.left <= 0:
             return
         if node.child_count < 0 and node.has(MANAGES_DESCENDANTS):
-            return
-        if gaps.left <= 0:
             return
         can_choose = node.offers("Collection") and not node.has(MANAGES_DESCENDANTS)
         if node.child_count > MANY_CHILDREN and can_choose:
@@ -160,15 +191,15 @@ class WindowReader:
             keys = await self._children(node.key)
         else:
             return
+        keys = list(dict.fromkeys(keys))[: max(0, gaps.left)]
+        gaps.left -= len(keys)
         known = {each.key: each for each in node.children}
         known |= {key: gaps.known[key] for key in keys if key in gaps.known}
-        missing = [key for key in keys if key not in known]
-        gaps.left -= len(missing)
+        missing = [key for key in keys if key not in known and key not in gaps.seen]
         for child in await gather(self._read_node, missing):
             if child is not None:
                 known[child.key] = child
         node.children = [known[key] for key in keys if key in known]
-        node.child_count = len(node.children)
 
     async def _list_shown(self, node: NodeKey) -> list[NodeKey]:
         """Its children that can be seen."""
@@ -177,11 +208,11 @@ class WindowReader:
         found = await self._bus.call(
             node, f"{SPI}.Collection", "GetMatches", _MATCHES, rule, 1, MAX_SHOWN, False
         )
-        return [(str(name), str(path)) for name, path in found[0]]
+        return [(str(name), str(path)) for name, path in found[0][:MAX_SHOWN]]
 
     async def _children(self, node: NodeKey) -> list[NodeKey]:
         found = (await self._bus.call(node, ACCESSIBLE, "GetChildren"))[0]
-        return [(str(name), str(path)) for name, path in found]
+        return [(str(name), str(path)) for name, path in found[:MAX_CHILDREN]]
 
     async def _read_node(self, key: NodeKey) -> Node:
         name = str(await self._bus.get(key, ACCESSIBLE, "Name"))
@@ -191,16 +222,14 @@ class WindowReader:
         count = int(await self._bus.get(key, ACCESSIBLE, "ChildCount"))
         return Node(key, role, name, states, interfaces, child_count=count)
 
-    async def _read_values(self, root: Node, toolkit: str) -> None:
+    async def _read_values(self, root: Node) -> None:
         wanted = []
         left = [root]
         while left:
             node = left.pop()
-            is_top = node is root or any(node is each for each in root.children)
-            if is_top or is_shown(node, toolkit):
-                left.extend(node.children)
-                if _has_value(node):
-                    wanted.append(node)
+            left.extend(node.children)
+            if _has_value(node):
+                wanted.append(node)
         await gather(self.read_value, wanted)
 
     async def read_value(self, node: Node) -> str:
@@ -212,7 +241,7 @@ class WindowReader:
             # Qt gives nothing for more characters than there are.
             size = min(int(await self._bus.get(node.key, text, "CharacterCount")), MAX_TEXT_CHARS)
             read = await self._bus.call(node.key, text, "GetText", "ii", 0, size)
-            node.value = str(read[0])
+            node.value = str(read[0])[:MAX_TEXT_CHARS]
         elif node.offers("Value"):
             number = await self._bus.get(node.key, f"{SPI}.Value", "CurrentValue")
             node.value = format(float(number), "g")
@@ -220,9 +249,27 @@ class WindowReader:
 
     async def read_again(self, key: NodeKey) -> Node:
         """One element as it is now, with its value. Raises NoAnswer."""
-        node = await self._read_node(key)
-        await self.read_value(node)
+        try:
+            node = await self._read_node(key)
+            await self.read_value(node)
+        except WRONG_SHAPES as error:
+            raise NoAnswer("what the program says of it cannot be read") from error
         return node
+
+
+def _is_new(node: Node, seen: set[NodeKey]) -> bool:
+    if node.key in seen:
+        return False
+    seen.add(node.key)
+    return True
+
+
+def _find_program(pid: int) -> str:
+    """The file that this process runs."""
+    try:
+        return str(Path(f"/proc/{pid}/exe").readlink())
+    except OSError:
+        return ""
 
 
 def _has_value(node: Node) -> bool:

@@ -3,14 +3,17 @@ called from a thread."""
 
 from __future__ import annotations
 
+import struct
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from Xlib import XK, X, display, error
 from Xlib.ext import xtest
 from Xlib.protocol import event as xevent
+from Xlib.support import connect
 
 from ...types.errors import ToolError
 from .base import ScreenWindow
@@ -50,21 +53,48 @@ _KEYS = {
     "pagedown": "Next",
     **{f"f{n}": f"F{n}" for n in range(1, 13)},
 }
-_HELD = X.ShiftMask | X.ControlMask | X.Mod1Mask | X.Mod4Mask
+_HELD = X.ShiftMask | X.LockMask | X.ControlMask | X.Mod1Mask | X.Mod4Mask
+
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+def _on_display(method: C) -> C:
+    """The method, whose errors of the connection are ToolErrors."""
+
+    @wraps(method)
+    def run(self: X11Screen, *arguments: Any) -> Any:
+        if not self.is_connected:
+            raise ToolError("the screen has ended")
+        try:
+            return method(self, *arguments)
+        except (error.ConnectionClosedError, OSError) as problem:
+            self.is_connected = False
+            raise ToolError("the screen has ended") from problem
+        except (error.XError, struct.error, AttributeError) as problem:
+            raise ToolError(f"the screen did not do it: {type(problem).__name__}") from problem
+
+    return cast("C", run)
 
 
 class X11Screen:
-    """A connection to one. Raises ToolError where there is none."""
+    """A connection to one, with the cookie that it asks for. Raises ToolError where there is
+    none."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, cookie: bytes = b"") -> None:
+        self.is_connected = True
         try:
-            self._display = display.Display(name)
+            with _given_cookie(cookie):
+                self._display = display.Display(name)
         except (error.DisplayError, OSError) as problem:
             raise ToolError(f"there is no X11 screen {name!r}: {problem}") from problem
         self._root = self._display.screen().root
 
     def close(self) -> None:
-        self._display.close()
+        """Let go of it."""
+        self.is_connected = False
+        with suppress(error.ConnectionClosedError, OSError):
+            self._display.close()
 
     # Windows
 
@@ -78,6 +108,7 @@ class X11Screen:
             return None
         return None if found is None else found.value
 
+    @_on_display
     def list_windows(self) -> list[ScreenWindow]:
         """All that the window manager shows, the lowest first."""
         found = []
@@ -103,11 +134,13 @@ class X11Screen:
             )
         return found
 
+    @_on_display
     def find_active(self) -> int:
         """The id of the window that has the keys; 0 for none."""
         found = self._property(self._root, "_NET_ACTIVE_WINDOW")
         return int(found[0]) if found is not None and len(found) else 0
 
+    @_on_display
     def activate(self, id_: int) -> None:
         """Bring it to the front, and give it the keys."""
         window = self._display.create_resource_object("window", id_)
@@ -119,6 +152,7 @@ class X11Screen:
         self._root.send_event(message, event_mask=mask)
         self._display.sync()
 
+    @_on_display
     def take_picture(self) -> tuple[int, int, bytes]:
         """Width, height, and the pixels as BGRX."""
         size = self._root.get_geometry()
@@ -130,8 +164,10 @@ class X11Screen:
     @contextmanager
     def _undisturbed(self) -> Iterator[None]:
         """Raises ToolError while a person holds keys that would change what is typed."""
+        while self._display.pending_events():
+            self._display.next_event()  # nobody reads them, and they would pile up
         if self._root.query_pointer().mask & _HELD:
-            raise ToolError("somebody holds Shift, Control or Alt: nothing was typed")
+            raise ToolError("Shift, Control, Alt or Caps Lock is on: nothing was typed")
         try:
             yield
         finally:
@@ -143,6 +179,7 @@ class X11Screen:
         self._display.sync()
         _pause(KEY_S)
 
+    @_on_display
     def press_keys(self, keys: str) -> None:
         """Press `ctrl+s`, `Enter`, or several with spaces between. Raises ToolError for a key that
         there is not."""
@@ -165,6 +202,11 @@ class X11Screen:
             if each.lower() not in _MODIFIERS:
                 raise ToolError(f"{each!r} is no key that is held: use ctrl, shift, alt or super")
             codes.append(self._keycode(_MODIFIERS[each.lower()]))
+        if len(name) == 1:
+            code, level = self._find_char(name)
+            if not code:
+                raise ToolError(f"this keyboard has no key {name!r}: type it into a ref")
+            return codes + ([self._keycode("Shift_L")] if level else []), code
         return codes, self._keycode(_KEYS.get(name.lower(), name))
 
     def _keycode(self, name: str) -> int:
@@ -174,6 +216,7 @@ class X11Screen:
             raise ToolError(f"this keyboard has no key {name!r}: use names such as Enter or ctrl+s")
         return int(code)
 
+    @_on_display
     def type_text(self, text: str) -> None:
         """Type it key by key. Characters that the keyboard does not have are given to spare keys,
         which are put back afterwards."""
@@ -212,6 +255,7 @@ class X11Screen:
         finally:
             spare.put_back()
 
+    @_on_display
     def click(self, x: int, y: int, button: int = 1, times: int = 1) -> None:
         """Move the mouse there, and click."""
         with self._undisturbed():
@@ -255,6 +299,21 @@ class _SpareKeys:
             _pause(REMAP_S)
         for code in self._codes[: self._next]:
             self._set(code, 0)
+
+
+@contextmanager
+def _given_cookie(cookie: bytes) -> Iterator[None]:
+    """A connection that is made now shows this cookie. The library would look for one in the
+    environment of this process alone."""
+    if not cookie:
+        yield
+        return
+    usual = connect.get_auth
+    connect.get_auth = lambda *_: (b"MIT-MAGIC-COOKIE-1", cookie)
+    try:
+        yield
+    finally:
+        connect.get_auth = usual
 
 
 def _pause(seconds: float) -> None:
