@@ -57,7 +57,7 @@ async def test_who_has_the_browser_for_a_task_has_nothing_else(tmp_path: Path) -
         assert {"browser", "browser_task", "browser_click", "desktop", "computer_task"} <= set(
             tools
         )
-        assert choose_tools(KINDS["browser"], tools, nests=True) == ["browser"]
+        assert choose_tools(KINDS["browser"], tools, nests=True) == ["request_host", "browser"]
         assert choose_tools(KINDS["computer"], tools, nests=True) == ["desktop"]
     async with TemporaryHome(tmp_path / "b", defaults={"browser": False}).running() as app:
         tools = app.current.agent("default").tools

@@ -15,7 +15,6 @@ from .base import Exit, Sandbox, SandboxCommand
 
 MAX_LINE_BYTES = 16 << 20
 """The longest line of a program. One that says more at once is stopped."""
-MAX_WAITING_BYTES = 4 * MAX_LINE_BYTES
 MAX_COMPLAINT_BYTES = 4_000
 CLOSE_S = 2.0
 """So long a program has to end by itself once its input is closed."""
@@ -25,11 +24,18 @@ _PIECE_BYTES = 1 << 16
 class LineProcess:
     """One run of such a program. `ended` says why it is over, or must be; '' while it runs."""
 
-    def __init__(self, sandbox: Sandbox, command: SandboxCommand, end: bytes = b"\n") -> None:
-        """Each line ends with the byte `end`."""
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        command: SandboxCommand,
+        end: bytes = b"\n",
+        max_line_bytes: int = MAX_LINE_BYTES,
+    ) -> None:
+        """Each line ends with the byte `end`, and is no longer than that."""
         self._sandbox = sandbox
         self._command = command
         self._end = end
+        self._max_line_bytes = max_line_bytes
         self._pieces: deque[bytes] = deque()
         self._waiting = 0
         self._heard = anyio.Event()
@@ -87,10 +93,10 @@ class LineProcess:
             self._complaint = (self._complaint + piece)[-MAX_COMPLAINT_BYTES:]
             return
         self._waiting += len(piece)
-        if self._waiting <= MAX_WAITING_BYTES:
+        if self._waiting <= 4 * self._max_line_bytes:
             self._pieces.append(piece)
         elif not self.ended:
-            self.ended = f"it sent more than {MAX_WAITING_BYTES >> 20} MB faster than it is read"
+            self.ended = f"it sent more than {self._max_line_bytes >> 18} MB faster than it is read"
         self._heard.set()
 
     async def lines(self) -> AsyncGenerator[bytes]:
@@ -108,8 +114,9 @@ class LineProcess:
                     yield bytes(line) + last
                     line.clear()
                 line += rest
-                if len(line) > MAX_LINE_BYTES:
-                    self.ended = f"it sent a message of more than {MAX_LINE_BYTES >> 20} MB"
+                if len(line) > self._max_line_bytes:
+                    most = self._max_line_bytes >> 20
+                    self.ended = f"it sent a message of more than {most} MB"
         self._pieces.clear()
 
     async def send(self, line: bytes) -> None:

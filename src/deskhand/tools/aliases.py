@@ -285,8 +285,6 @@ def normalize_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, An
             _choose_subagent_action(ours)
         case "browser" if isinstance(action := ours.get("action"), str):
             ours["action"] = _BROWSER_ACTIONS.get(action, action)
-        case "browser" if isinstance(action := ours.get("action"), str):
-            ours["action"] = _BROWSER_ACTIONS.get(action, action)
         case "process" if isinstance(action := ours.get("action"), str):
             ours["action"] = _ACTION_ALIASES.get(action, action)
     return ours

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -49,6 +51,8 @@ async def type_text(tab: Tab, ref: str, text: str, *, keep: bool, submit: bool) 
     Raises ToolError where it holds something else then."""
     element = tab.refs.find(ref)
     key = await tab.find_key(ref)
+    if not text and keep:
+        return
     if element.role in _SET_BY_SCRIPT:
         held = await tab.run_on(key, page_scripts.SET_VALUE, text)
         if str(held) != text:
@@ -57,11 +61,22 @@ async def type_text(tab: Tab, ref: str, text: str, *, keep: bool, submit: bool) 
                 "2026-12-31, a time 18:30, a number within the limits of the slider"
             )
     else:
-        await _type_keys(tab, key, text, keep=keep)
+        if has_foreign_frames(tab, key[0]):
+            # One of these could take the focus between two keys, and with it the words.
+            await tab.run_on(key, page_scripts.PUT_TEXT, text, keep)
+        else:
+            await _type_keys(tab, key, text, keep=keep)
         await tab.settle()
         await _check_typed(tab, element, text)
     if submit:
         await press(tab, "Enter")
+
+
+def has_foreign_frames(tab: Tab, frame: str) -> bool:
+    """Whether something of the page is of another host than this frame."""
+    own = urlsplit(tab.frames[frame].url).hostname if frame in tab.frames else None
+    hosts = {urlsplit(each.url).hostname for each in tab.frames.values() if "://" in each.url}
+    return bool(hosts - {own})
 
 
 async def _type_keys(tab: Tab, key: PageKey, text: str, *, keep: bool) -> None:
@@ -75,10 +90,10 @@ async def _type_keys(tab: Tab, key: PageKey, text: str, *, keep: bool) -> None:
     if not keep:
         await tab.run_on(key, page_scripts.SELECT_ALL)
     else:
-        await _send_key(tab, "End")
+        await _send_key(tab, "Control+End")
     if not text:
         await _send_key(tab, "Backspace")
-    elif len(text) <= MAX_TYPED_KEYS and "\n" not in text:
+    elif len(text) <= MAX_TYPED_KEYS and text.isprintable():
         for char in text:
             await tab.call("Input.dispatchKeyEvent", {"type": "keyDown", **describe_char(char)})
             await tab.call("Input.dispatchKeyEvent", {"type": "keyUp", **describe_char(char)})
@@ -100,7 +115,7 @@ async def _check_typed(tab: Tab, element: Element, text: str) -> None:
     now = next((each for each in root.walk() if each.ref == element.ref), None)
     if now is None:
         return  # typing has led on
-    wanted, held = _letters(text), _letters(now.value or now.name)
+    wanted, held = _letters(text), _letters(now.value)
     if wanted not in held:
         raise ToolError(
             f"{element.ref} ({describe(element)}) did not take it: it holds "
@@ -170,10 +185,12 @@ async def scroll(tab: Tab, ref: str, down: float, right: float) -> None:
 
 async def drag(tab: Tab, ref: str, onto: str) -> None:
     """Take it with the mouse and let it go over the other one."""
+    await tab.find_key(onto)
     begin = await _require_point(tab, ref)
     tab.drag_data = None
     # Only now: a drag that nobody takes on swallows all that the mouse does later.
     await tab.call("Input.setInterceptDrags", {"enabled": True})
+    end: Point | None = None
     try:
         await _move(tab, begin)
         await _mouse(tab, "mousePressed", begin)
@@ -181,9 +198,8 @@ async def drag(tab: Tab, ref: str, onto: str) -> None:
         await anyio.sleep(2 * POLL_S)
         end = await _require_point(tab, onto, scroll=False)
         await _carry(tab, begin, end)
-        await _mouse(tab, "mouseReleased", end)
     finally:
-        await tab.call("Input.setInterceptDrags", {"enabled": False})
+        tab.release_mouse(*(begin if end is None else end))
     await tab.settle()
 
 
@@ -265,7 +281,23 @@ async def _find_point(tab: Tab, key: PageKey, *, scroll: bool = True) -> Point |
     if seen.get("disabled"):
         raise ToolError("it is disabled: the page does not let it be used now")
     border = box["model"]["border"]
-    return min(border[::2]) + float(seen["x"]), min(border[1::2]) + float(seen["y"])
+    point = min(border[::2]) + float(seen["x"]), min(border[1::2]) + float(seen["y"])
+    if key[0] in tab.frames and tab.frames[key[0]].above:
+        await _require_uncovered_frame(tab, key[0], point)
+    return point
+
+
+async def _require_uncovered_frame(tab: Tab, frame: str, point: Point) -> None:
+    """Raises ToolError where something of the page around it is in front of a frame."""
+    asked = {"x": round(point[0]), "y": round(point[1]), "includeUserAgentShadowDOM": True}
+    try:
+        found = await tab.call("DOM.getNodeForLocation", asked)
+    except Refused:
+        return
+    there = str(found.get("frameId", frame))
+    above = tab.frames[there].above if there in tab.frames else ()
+    if there != frame and frame not in above:
+        raise ToolError("something of the page is in front of this frame: close that first")
 
 
 async def _press_mouse(tab: Tab, point: Point, button: str, clicks: int) -> None:
@@ -273,9 +305,10 @@ async def _press_mouse(tab: Tab, point: Point, button: str, clicks: int) -> None
     for count in range(1, clicks + 1):
         for kind in ("mousePressed", "mouseReleased"):
             if tab.dialog is None:
-                await tab.until_asked(
-                    lambda kind=kind, count=count: _mouse(tab, kind, point, button, count)  # type: ignore[misc]
-                )
+                press = partial(_mouse, tab, kind, point, button, count)
+                await tab.until_asked(press)
+        if tab.dialog is not None:
+            tab.release_mouse(*point, button)
 
 
 async def _move(tab: Tab, point: Point, *, held: bool = False) -> None:

@@ -3,14 +3,18 @@ does."""
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from ...sandbox.line_process import LineProcess
@@ -21,7 +25,7 @@ from ...types.errors import SandboxError, ToolError
 from ...types.labels import LOCAL
 from ..repeats import RepeatWatch
 from .launch import DOWNLOADS, UPLOADS, make_command
-from .protocol import BrowserGone, Protocol, Refused
+from .protocol import WRONG_SHAPES, BrowserGone, Protocol, Refused
 from .tab import POLL_S, Tab, wait_until
 
 IDLE_S = 600.0
@@ -30,6 +34,11 @@ START_S = 30.0
 MAX_BROWSERS = 4
 """One more ends the one that was not used for longest."""
 MAX_TABS = 20
+MAX_WAITING_TABS = 50
+MAX_DOWNLOADS = 50
+MAX_HOSTS = 500
+MAX_MESSAGE_BYTES = 96 << 20
+"""A page of ten thousand elements takes some 20 MB to describe."""
 
 
 class Download(msgspec.Struct):
@@ -60,9 +69,11 @@ class Browser:
         self.repeats = RepeatWatch()
         self.network = CommandNetwork()
         self.ended = ""
+        self.started = anyio.Event()
         self._ready = anyio.Event()
         self._protocol: Protocol | None = None
-        self._opening: list[tuple[str, str]] = []
+        self._opening: list[tuple[str, str, str]] = []
+        self._numbers = count(1)
         self._sessions: dict[str, Tab] = {}
         self._next_tab = 1
 
@@ -83,14 +94,19 @@ class Browser:
                     return
                 async with host.open_network(user) as self.network:
                     command = make_command(self._program, self.exchange, self.network.path)
-                    await self._hold(LineProcess(sandbox, command, b"\0"))
+                    await self._hold(LineProcess(sandbox, command, b"\0", MAX_MESSAGE_BYTES))
         except SandboxError as error:
             self.ended = str(error)
         finally:
-            self.ended = self.ended or "it was closed"
-            if self._protocol is not None:
-                self._protocol.end()
-            self._ready.set()
+            self.end("it was closed")
+
+    def end(self, why: str) -> None:
+        """It has ended, for this reason unless another is known: all that wait are told."""
+        self.ended = self.ended or why
+        if self._protocol is not None:
+            self._protocol.end()
+        self._ready.set()
+        self.started.set()
 
     async def _hold(self, process: LineProcess) -> None:
         self._protocol = Protocol(process, self._take_event)
@@ -110,15 +126,19 @@ class Browser:
         match method:
             case "Target.attachedToTarget":
                 target = said.get("targetInfo", {})
-                if target.get("type") == "page":
-                    self._opening.append((str(said.get("sessionId")), str(target.get("targetId"))))
+                if target.get("type") == "page" and len(self._opening) < MAX_WAITING_TABS:
+                    opener = str(target.get("openerId", ""))
+                    opened = (str(said.get("sessionId")), str(target.get("targetId")), opener)
+                    self._opening.append(opened)
                     for each in self.tabs:
-                        if each.target == target.get("openerId"):
+                        if each.target == opener:
                             each.interrupt()
             case "Target.detachedFromTarget":
                 self._forget(str(said.get("sessionId")))
             case "Browser.downloadWillBegin":
                 guid = str(said.get("guid"))
+                if len(self.downloads) >= MAX_DOWNLOADS:
+                    return
                 name = str(said.get("suggestedFilename", ""))
                 self.downloads[guid] = Download(guid, str(said.get("url", "")), name)
             case "Browser.downloadProgress":
@@ -131,14 +151,14 @@ class Browser:
     def _may_enter(self, tab: Tab, url: str) -> bool:
         """Whether a page may lead on to this address: the site that it is on, or one that was
         entered with the knowledge of a person. What it leads to else is kept in `blocked`."""
-        host = find_host(url)
-        here = find_host(tab.url)
         if not url.startswith(("http://", "https://")):
             return url.startswith(("about:", "blob:"))
-        if is_same_site(host, here) or any(is_same_site(host, each) for each in self.entered):
-            self.entered.add(host)
+        host = find_host(url)
+        here = find_host(tab.url) or find_host(tab.opener_url)
+        if is_beneath(host, here) or any(is_beneath(host, each) for each in self.entered):
             return True
-        self.blocked[host] = url
+        if len(self.blocked) < MAX_HOSTS:
+            self.blocked[host] = url
         return False
 
     def _forget(self, session: str) -> None:
@@ -196,10 +216,16 @@ class Browser:
         """Take in the tabs that pages have opened; the last of them is the current one then."""
         found = []
         while self._opening:
-            session, target = self._opening.pop(0)
-            if self._protocol is None or len(self.tabs) >= MAX_TABS:
+            session, target, opener = self._opening.pop(0)
+            if self._protocol is None:
                 continue
-            tab = Tab(self._protocol, session, target, self._next_tab, self._may_enter)
+            if len(self.tabs) >= MAX_TABS:
+                self._protocol.post("Target.closeTarget", {"targetId": target}, "")
+                continue
+            tab = Tab(
+                self._protocol, session, target, self._next_tab, self._may_enter, self._numbers
+            )
+            tab.opener_url = next((each.url for each in self.tabs if each.target == opener), "")
             self._next_tab += 1
             self._sessions[session] = tab
             self.tabs.append(tab)
@@ -243,13 +269,10 @@ def find_host(url: str) -> str:
         return ""
 
 
-def is_same_site(host: str, other: str) -> bool:
-    """Whether one is the other or lies beneath it, `www.` left aside."""
+def is_beneath(host: str, other: str) -> bool:
+    """Whether a host is this other one, or lies beneath it; `www.` is left aside."""
     host, other = host.removeprefix("www."), other.removeprefix("www.")
-    beneath = host.endswith(f".{other}") or other.endswith(f".{host}")
-    return bool(host and other) and (
-        host == other or ("." in min(host, other, key=len) and beneath)
-    )
+    return bool(host and other) and (host == other or ("." in other and host.endswith(f".{other}")))
 
 
 class Browsers:
@@ -262,7 +285,7 @@ class Browsers:
         owner_of: Callable[[str], str] = str,
     ) -> None:
         self._find = find
-        self._owner_of = owner_of
+        self.owner_of = owner_of
         self._browsers: dict[str, Browser] = {}
         self._wanted: list[Browser] = []
         self._poke = anyio.Event()
@@ -285,14 +308,26 @@ class Browsers:
             self._has_begun = anyio.Event()
 
     async def _keep(self, browser: Browser) -> None:
-        with tempfile.TemporaryDirectory(
-            prefix="deskhand-browser-", ignore_cleanup_errors=True
-        ) as made:
-            browser.exchange = _make_exchange(made)
+        try:
+            made = await anyio.to_thread.run_sync(_make_exchange)
+        except OSError as error:
+            browser.end(f"there is no room for its files: {error.strerror}")
+            return
+        try:
+            browser.exchange = made
             await browser.run()
+        except (OSError, *WRONG_SHAPES) as error:
+            browser.end(f"it could not be run: {error}")
+        finally:
+            remove = partial(shutil.rmtree, made, ignore_errors=True)
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(remove)
 
     def _end_unused(self) -> None:
         now = anyio.current_time()
+        for each in self._browsers.values():
+            if len(each.network.refused) > MAX_HOSTS:
+                each.network.refused.clear()
         free = [
             session for session, each in self._browsers.items() if not each.lock.statistics().locked
         ]
@@ -305,23 +340,28 @@ class Browsers:
 
     def end(self, session: str) -> bool:
         """End the browser of this conversation. Returns whether there was one."""
-        browser = self._browsers.pop(self._owner_of(session), None)
+        browser = self._browsers.pop(self.owner_of(session), None)
         if browser is not None:
             browser.scope.cancel()
         return browser is not None
 
     def peek(self, session: str) -> Browser | None:
         """The browser that this conversation has now."""
-        return self._browsers.get(self._owner_of(session))
+        return self._browsers.get(self.owner_of(session))
 
     async def open(self, context: Context) -> Browser:
         """The browser of this conversation. Raises ToolError where there can be none."""
         if not self._has_begun.is_set():
             raise ToolError("there is no browser here: start Deskhand with `deskhand serve`")
-        owner = self._owner_of(context.session)
+        owner = self.owner_of(context.session)
         browser = self._browsers.get(owner)
         if browser is not None and not browser.ended:
+            with anyio.move_on_after(2 * START_S):
+                await browser.started.wait()  # somebody else has just asked for it
             return browser
+        busy = [each for each in self._browsers.values() if each.lock.statistics().locked]
+        if len(busy) >= MAX_BROWSERS:
+            raise ToolError(f"{MAX_BROWSERS} browsers are in use: try again later")
         program = self._find()
         if not program:
             raise ToolError(f"Chromium is not installed on this machine: {INSTALL_COMMAND}")
@@ -331,14 +371,15 @@ class Browsers:
         self._poke.set()
         try:
             await browser.start()
+            browser.started.set()
         except BaseException:
             self.end(owner)
             raise
         return browser
 
 
-def _make_exchange(made: str) -> Path:
-    folder = Path(made).resolve()
+def _make_exchange() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="deskhand-browser-")).resolve()
     for name in (UPLOADS, DOWNLOADS):
         (folder / name).mkdir(mode=0o700)
     return folder

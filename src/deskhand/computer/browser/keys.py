@@ -80,8 +80,13 @@ def describe_key(pressed: str) -> dict[str, Any]:
 
 
 def types_words(keys: str) -> bool:
-    """Whether one of these keys types something."""
-    return any(len(each) == 1 for each in keys.split())
+    """Whether one of these keys types something, or puts in what was copied. Raises ToolError for
+    a key that nobody has."""
+    events = [describe_key(each) for each in keys.split()]
+    return any(
+        event.get("text", "\r") != "\r" or event.get("commands") in (["paste"], ["cut"])
+        for event in events
+    )
 
 
 def _describe_char(char: str) -> tuple[str, int, str, str]:

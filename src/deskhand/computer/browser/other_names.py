@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ...tools.base import Context, Outcome, Spec, Tool
 from ...tools.define import decode_arguments, make_schema
 from ...types.effects import Effect
+from ...types.errors import ToolError
 from ...types.identity import Address
 from .tool import BrowserTool
 
@@ -77,7 +78,10 @@ class _View:
         return msgspec.Raw(msgspec.json.encode(given | dict(self._implied)))
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
-        return self.spec.effect
+        try:
+            return self._browser.effect_of(self._translate(arguments), address)
+        except ToolError:
+            return "none"  # it will not be done
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         return await self._browser.run(self._translate(arguments), context)
@@ -87,14 +91,11 @@ def make_browser_views(browser: BrowserTool) -> tuple[Tool, ...]:
     """All ten, over this one."""
     views = []
     for name, action, about, kind, implied in _VIEWS:
-        raw = msgspec.Raw(msgspec.json.encode({"action": action, "ref": "e0", "url": "https://x"}))
-        effect = browser.effect_of(raw, Address("memory"))
         spec = replace(
             browser.spec,
             name=f"browser_{name}",
             description=f"{about}.",
             parameters=make_schema(kind),
-            effect=effect,
         )
         views.append(_View(browser, spec, kind, {"action": action, **implied}))
     return tuple(views)

@@ -62,6 +62,23 @@ SET_VALUE = """function (wanted) {
   return String(node.value)
 }"""
 
+PUT_TEXT = """function (wanted, keep) {
+  const node = this
+  node.focus()
+  if (node.isContentEditable) {
+    const chosen = node.ownerDocument.getSelection()
+    chosen.selectAllChildren(node)
+    if (keep) chosen.collapseToEnd()
+    return node.ownerDocument.execCommand('insertText', false, wanted)
+  }
+  const field = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(node), 'value')
+  const text = keep ? node.value + wanted : wanted
+  if (field && field.set) field.set.call(node, text); else node.value = text
+  node.dispatchEvent(new Event('input', {bubbles: true, composed: true}))
+  node.dispatchEvent(new Event('change', {bubbles: true}))
+  return true
+}"""
+
 SELECT_OPTIONS = """function (wanted) {
   const node = this.tagName === 'OPTION' ? this.closest('select') : this
   if (node.tagName !== 'SELECT') return {none: true}
@@ -78,7 +95,8 @@ SELECT_OPTIONS = """function (wanted) {
 }"""
 
 READ_WORDS = """function () {
-  return this.isConnected ? (this.innerText || this.textContent || '').slice(0, 400) : null
+  const cut = text => (text || '').slice(0, 400)
+  return this.isConnected ? [cut(this.innerText), cut(this.textContent)] : null
 }"""
 
 CLICK = "function () { this.focus && this.focus(); this.click() }"

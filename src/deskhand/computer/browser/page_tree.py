@@ -74,6 +74,7 @@ MAX_FRAMES = 40
 MAX_OPTIONS = 12
 """So many options of a closed list are shown."""
 MAX_CONTENT_NAME_CHARS = 200
+MAX_TEXT_CHARS = 4_000
 
 
 PageKey = tuple[str, int]
@@ -103,14 +104,23 @@ class AxNode(msgspec.Struct):
     child_ids: Sequence[str] = ()
 
 
-def flatten_frames(tree: Mapping[str, Any]) -> list[str]:
-    """The ids of the frames of a page, the main one first."""
-    found: list[str] = []
-    left = [tree]
+class Frame(msgspec.Struct, frozen=True):
+    """A frame of a page: the address that it shows, and the ids of those that it is in."""
+
+    id: str
+    url: str
+    above: tuple[str, ...] = ()
+
+
+def flatten_frames(tree: Mapping[str, Any]) -> list[Frame]:
+    """The frames of a page, the main one first."""
+    found: list[Frame] = []
+    left: list[tuple[Mapping[str, Any], tuple[str, ...]]] = [(tree, ())]
     while left and len(found) < MAX_FRAMES:
-        each = left.pop(0)
-        found.append(str(each["frame"]["id"]))
-        left.extend(each.get("childFrames", ()))
+        each, above = left.pop(0)
+        frame = Frame(str(each["frame"]["id"]), str(each["frame"].get("url", "")), above)
+        found.append(frame)
+        left.extend((child, (*above, frame.id)) for child in each.get("childFrames", ()))
     return found
 
 
@@ -196,9 +206,16 @@ def read_ax_nodes(nodes: Sequence[Mapping[str, Any]]) -> list[AxNode]:
 
 
 class TreeBuilder:
-    """Makes the elements of a page of the nodes of its `frames`, by frame id."""
+    """Makes the elements of a page of the nodes of its `frames`, by frame id. `secret` are the
+    fields that have been for passwords: what is in them is not shown, whatever they are now."""
 
-    def __init__(self, frames: Mapping[str, Sequence[AxNode]], looks: Mapping[int, Looks]) -> None:
+    def __init__(
+        self,
+        frames: Mapping[str, Sequence[AxNode]],
+        looks: Mapping[int, Looks],
+        secret: set[PageKey],
+    ) -> None:
+        self._secret = secret
         self._frames = {frame: {each.id: each for each in nodes} for frame, nodes in frames.items()}
         self._roots = {frame: nodes[0].id for frame, nodes in frames.items() if nodes}
         self._looks = looks
@@ -227,7 +244,10 @@ class TreeBuilder:
         """The element of a node; of one that is nothing by itself what is in it."""
         self._left -= 1
         looks = self._looks.get(node.backend_id, _NO_LOOKS)
-        role = _role_of(node, looks)
+        key = (frame, node.backend_id)
+        role = "password" if key in self._secret else _role_of(node, looks)
+        if role == "password":
+            self._secret.add(key)
         if role == "skip" or depth > MAX_DEPTH:
             return []
         if role == "text":
@@ -237,8 +257,8 @@ class TreeBuilder:
             return [Element("iframe", node.name, children=inner)]
         children = _join_texts(self._build_children(frame, node, depth + 1))
         if not role:
-            return _wrap_clickable(node, (frame, node.backend_id), looks, children)
-        element = Element(role, node.name, _value_of(node, role), key=(frame, node.backend_id))
+            return _wrap_clickable(node, key, looks, children)
+        element = Element(role, node.name, _value_of(node, role), key=key)
         element.states = _states_of(node, role, looks)
         element.children = _inner_children(element, children)
         if _is_transparent(element):
@@ -288,7 +308,7 @@ def _value_of(node: AxNode, role: str) -> str:
 def _states_of(node: AxNode, role: str, looks: Looks) -> tuple[str, ...]:
     said = node.properties
     states = []
-    if role == "heading" and said.get("level"):
+    if role == "heading" and isinstance(said.get("level"), int):
         states.append(f"level {said['level']}")
     states += [name for name in _FLAGS if said.get(name) in (True, "true")]
     for name in ("checked", "pressed"):
@@ -360,14 +380,23 @@ def _join_texts(elements: list[Element]) -> list[Element]:
     """Texts that follow each other, as one; without those that are the name of what stands beside
     them, as labels are."""
     joined: list[Element] = []
+    words: list[str] = []
+
+    def join() -> None:
+        if words:
+            joined.append(Element("text", " ".join(words)[:MAX_TEXT_CHARS]))
+            words.clear()
+
     for n, each in enumerate(elements):
-        beside = (*elements[n + 1 : n + 2], *joined[-1:])
+        beside = (*elements[n + 1 : n + 2], *elements[max(0, n - 1) : n])
         if each.role in ("text", "clickable") and any(_is_named(each, one) for one in beside):
             continue
-        if each.role == "text" and joined and joined[-1].role == "text":
-            joined[-1] = Element("text", f"{joined[-1].name} {each.name}")
+        if each.role == "text":
+            words.append(each.name)
             continue
+        join()
         joined.append(each)
+    join()
     return joined
 
 

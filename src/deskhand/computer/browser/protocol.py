@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -14,6 +15,9 @@ import msgspec
 from ...sandbox.line_process import LineProcess
 from ...types.errors import ToolError
 
+WRONG_SHAPES = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
+"""What comes of messages that are not what they should be: a page may have taken the browser
+over."""
 CALL_S = 15.0
 """So long a command waits for its answer."""
 
@@ -74,7 +78,8 @@ class Protocol:
         except (ValueError, RecursionError):
             return
         if not said.id:
-            self._on_event(said.session_id, said.method, said.params)
+            with suppress(*WRONG_SHAPES):
+                self._on_event(said.session_id, said.method, said.params)
         elif (call := self._calls.get(said.id)) is not None:
             call.answer = said
             call.over.set()

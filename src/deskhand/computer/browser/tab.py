@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from ...types.errors import ToolError
-from ..elements import Element, RefTable, StaleRef, describe, quote
+from ..elements import Element, RefTable, StaleRef, quote
 from ..snapshot import Line, list_lines
 from . import page_scripts
 from .page_tree import (
     COMPUTED_STYLES,
+    MAX_CONTENT_NAME_CHARS,
+    Frame,
     PageKey,
     TreeBuilder,
     flatten_frames,
     read_ax_nodes,
     read_looks,
 )
-from .protocol import CALL_S, BrowserGone, Protocol, Refused
+from .protocol import CALL_S, WRONG_SHAPES, BrowserGone, Protocol, Refused
 
 LOAD_S = 30.0
 SETTLE_S = 4.0
@@ -31,6 +35,7 @@ QUIET_S = 0.12
 FIRST_LOOK_S = 0.05
 POLL_S = 0.02
 MAX_CONSOLE = 60
+MAX_REQUESTS = 1_000
 _WAITED_FOR = frozenset(("Document", "XHR", "Fetch", "Script", "Stylesheet"))
 """Kinds of requests whose answers change what a page shows."""
 _MAIN_FRAME_EVENTS = frozenset(
@@ -56,7 +61,13 @@ class Tab:
     whether it may be gone to."""
 
     def __init__(
-        self, protocol: Protocol, session: str, target: str, number: int, may_enter: MayEnter
+        self,
+        protocol: Protocol,
+        session: str,
+        target: str,
+        number: int,
+        may_enter: MayEnter,
+        numbers: Iterator[int],
     ) -> None:
         self._protocol = protocol
         self._session = session
@@ -66,7 +77,11 @@ class Tab:
         self._is_opening = False
         self.url = "about:blank"
         self.title = ""
-        self.refs = RefTable()
+        self.refs = RefTable(numbers)
+        self.frames: dict[str, Frame] = {}
+        self.opener_url = ""
+        self._shown: dict[str, tuple[str, str]] = {}
+        self._secret: set[PageKey] = set()
         self.root = Element("page")
         self.lines: list[Line] = []
         self.dialog: Dialog | None = None
@@ -112,7 +127,8 @@ class Tab:
     def _take_request(self, method: str, said: dict[str, Any]) -> None:
         id_ = str(said.get("requestId"))
         if method == "Network.requestWillBeSent" and said.get("type") in _WAITED_FOR:
-            self._requests[id_] = time.monotonic()
+            if len(self._requests) < MAX_REQUESTS:
+                self._requests[id_] = time.monotonic()
         elif method in ("Network.loadingFinished", "Network.loadingFailed") and (
             self._requests.pop(id_, None) is not None
         ):
@@ -134,6 +150,9 @@ class Tab:
                 self._judge_navigation(said)
             case "Page.frameNavigated":
                 self._take_navigation(said.get("frame", {}))
+            case "Page.javascriptDialogOpening" if said.get("type") == "beforeunload":
+                answer = {"accept": True}  # whoever leads away from a page means it
+                self._protocol.post("Page.handleJavaScriptDialog", answer, self._session)
             case "Page.javascriptDialogOpening":
                 self.dialog = Dialog(
                     str(said.get("type", "")),
@@ -170,6 +189,8 @@ class Tab:
             self.url = str(frame.get("url", ""))
             self.refs.clear()
             self.lines = []
+            self._shown.clear()
+            self._secret.clear()
             self._requests.clear()
 
     # What it is told
@@ -202,6 +223,12 @@ class Tab:
         if failed is not None and not (isinstance(failed, BrowserGone) and self.is_over):
             raise failed
 
+    def release_mouse(self, x: float, y: float, button: str = "left") -> None:
+        """Let go of the button, whatever has become of what was done with it."""
+        event = {"type": "mouseReleased", "x": x, "y": y, "button": button, "clickCount": 1}
+        self._protocol.post("Input.dispatchMouseEvent", event, self._session)
+        self._protocol.post("Input.setInterceptDrags", {"enabled": False}, self._session)
+
     def interrupt(self) -> None:
         """What is being done in it waits no longer for an answer."""
         self._interrupted.set()
@@ -217,8 +244,13 @@ class Tab:
 
     async def _navigate(self, url: str) -> None:
         loads = self._loads
+        begun: dict[str, Any] = {}
+
+        async def begin() -> None:
+            begun.update(await self.call("Page.navigate", {"url": url}, LOAD_S))
+
         try:
-            begun = await self.call("Page.navigate", {"url": url}, LOAD_S)
+            await self.until_asked(begin)
         except Refused as error:
             raise ToolError(f"{url[:200]} cannot be opened: {error}") from error
         error_text = str(begun.get("errorText", ""))
@@ -262,27 +294,44 @@ class Tab:
     async def look(self) -> Element:
         """What it shows now, with refs. Raises BrowserGone; ToolError while it asks something."""
         self.require_no_dialog()
+        try:
+            await self.until_asked(self._read_page)
+        except WRONG_SHAPES as error:
+            raise ToolError("what the browser says of the page cannot be read") from error
+        self.require_no_dialog()
+        return self.root
+
+    async def _read_page(self) -> None:
         tree = await self.call("Page.getFrameTree")
         frames = flatten_frames(tree["frameTree"])
         captured = await self.call(
             "DOMSnapshot.captureSnapshot", {"computedStyles": COMPUTED_STYLES}, LOAD_S
         )
-        looks = read_looks(captured)
         nodes = {}
         for frame in frames:
             with suppress(Refused):  # it has gone meanwhile
-                found = await self.call("Accessibility.getFullAXTree", {"frameId": frame}, LOAD_S)
-                nodes[frame] = read_ax_nodes(found.get("nodes", ()))
+                asked = {"frameId": frame.id}
+                found = await self.call("Accessibility.getFullAXTree", asked, LOAD_S)
+                nodes[frame.id] = read_ax_nodes(found.get("nodes", ()))
         target = await self.call("Target.getTargetInfo", {"targetId": self.target})
         self.title = str(target["targetInfo"].get("title", ""))[:300]
-        self.root = TreeBuilder(nodes, looks).build(frames[0], self.title)
+        self.frames = {frame.id: frame for frame in frames}
+        looks = read_looks(captured)
+        build = partial(TreeBuilder(nodes, looks, self._secret).build, frames[0].id, self.title)
+        self.root = await anyio.to_thread.run_sync(build)
         self.refs.assign(self.root)
-        return self.root
+
+    def mark_shown(self) -> None:
+        """What its elements are called now is what has been told of them."""
+        for each in self.root.walk():
+            if each.ref:
+                self._shown[each.ref] = (each.role, each.name)
 
     def remember_lines(self) -> list[Line]:
         """The lines of what it shows now, which are compared with later ones. Returns those
         before."""
         before = self.lines
+        self.mark_shown()
         self.lines = list_lines(self.root)
         return before
 
@@ -309,11 +358,12 @@ class Tab:
         asked = {"backendNodeId": key[1], "fetchRelatives": False}
         nodes = await self.call("Accessibility.getPartialAXTree", asked)
         node = next(iter(read_ax_nodes(nodes.get("nodes", ())[:1])), None)
-        if not is_same(element, node.name if node is not None else "", str(words)):
-            await self.look()
+        name = node.name if node is not None else ""
+        role, shown = self._shown.get(element.ref, (element.role, element.name))
+        if role != element.role or not is_same(shown, [name, *map(str, words)]):
             raise StaleRef(
-                f"{element.ref} was {describe(element)} when it was shown, and holds something "
-                "else now: look again"
+                f"{element.ref} was {role} {quote(shown[:80])} when it was shown, and holds "
+                "something else now: look again"
             )
         return key
 
@@ -360,12 +410,13 @@ class Tab:
         return str(answer["result"].get("value", ""))
 
 
-def is_same(element: Element, name: str, words: str) -> bool:
-    """Whether what a node is called now, or the words in it, is what was shown. Pages use nodes
-    again for something else, as long lists do."""
-    shown = " ".join(element.name.split())
-    now = (" ".join(name.split()), " ".join(words.split()))
-    return not shown or shown in now or any(shown[:60] in each for each in now)
+def is_same(shown: str, now: Sequence[str]) -> bool:
+    """Whether one of the names that a node has now is the one that was shown. Pages use nodes again
+    for something else, as long lists do."""
+    wanted = "".join(shown.split())
+    if len(shown) >= MAX_CONTENT_NAME_CHARS:  # it was cut
+        return any("".join(each.split()).startswith(wanted[:100]) for each in now)
+    return not wanted or any("".join(each.split()) == wanted for each in now)
 
 
 async def wait_until(is_so: Callable[[], bool], seconds: float) -> None:

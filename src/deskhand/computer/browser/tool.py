@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -19,6 +19,7 @@ from ...net.url import parse_url
 from ...tools.base import Context, Done, Outcome, Spec, call_label
 from ...tools.command_network import NetworkUser
 from ...tools.define import decode_arguments, make_schema
+from ...tools.documents.invisible_characters import escape_invisible
 from ...tools.label_marks import load_marks
 from ...tools.output import make_bounded_result
 from ...tools.watch import change_file
@@ -40,6 +41,7 @@ from .tab import Tab, describe_dialog, wait_until
 BROWSER = "browser"
 MAX_TEXT_CHARS = 10_000
 MAX_FOUND = 30
+MAX_ALIKE = 100
 MAX_WAIT_S = 60.0
 DOWNLOAD_S = 20.0
 MAX_FILE_BYTES = 200 << 20
@@ -136,7 +138,12 @@ class BrowserTool:
             given = decode_arguments(arguments, BrowserArguments, BROWSER)
         except ToolError:
             return "none"  # it will not be done
-        return "none" if given.action in _LOOKING and not given.url else "fetch"
+        if given.action in _LOOKING:
+            return "fetch" if given.url else "none"
+        if given.action in ("open", "back", "forward"):
+            return "fetch"
+        # What a script sends, and where, nobody sees but who reads it.
+        return "network" if given.action == "script" else "local_write"
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, BrowserArguments, BROWSER)
@@ -158,12 +165,15 @@ class BrowserTool:
     async def _act(self, given: BrowserArguments, browser: Browser, context: Context) -> Outcome:
         await browser.open_new_tabs()
         tab = browser.current or await browser.open_tab()
+        owner = self._browsers.owner_of(context.session)
+        step = _Step(self._find_refusal, browser, tab, context, owner)
         try:
-            return await _Step(self._find_refusal, browser, tab, context).do(given)
+            return await step.do(given)
         except ToolError as error:
-            error.label = join_labels((error.label, call_label(context), page_label(tab)))
-            if isinstance(error, BrowserGone) and not (browser.ended or tab.is_over):
-                await browser.close_tab(tab)  # it hangs, or has crashed: the others go on
+            labels = (call_label(context), page_label(tab), page_label(step.tab))
+            error.label = join_labels((error.label, *labels))
+            if isinstance(error, BrowserGone) and not (browser.ended or step.tab.is_over):
+                await browser.close_tab(step.tab)  # it hangs, or has crashed: the others go on
             raise
 
 
@@ -173,14 +183,20 @@ def page_label(tab: Tab) -> Label:
 
 
 class _Step:
-    """One action in one tab."""
+    """One action in one tab. `owner` is the conversation whose browser it is."""
 
     def __init__(
-        self, find_refusal: FindRefusal, browser: Browser, tab: Tab, context: Context
+        self,
+        find_refusal: FindRefusal,
+        browser: Browser,
+        tab: Tab,
+        context: Context,
+        owner: str,
     ) -> None:
+        self._owner = owner
         self._find_refusal = find_refusal
         self._browser = browser
-        self._tab = tab
+        self.tab = tab
         self._context = context
         self._notes: list[str] = []
         self._rows: list[Change] = []
@@ -192,17 +208,17 @@ class _Step:
             or (given.action == "press" and types_words(given.keys))
             or (given.action == "dialog" and given.text)
         ):
-            await self._require_sendable()
+            await self._require_sendable(given.ref)
         await self._enter_allowed()
         if given.action not in ("dialog", "tab", "look", "wait", "screenshot", "console", "close"):
-            self._tab.require_no_dialog()
+            self.tab.require_no_dialog()
         match given.action:
             case "look":
                 return await self._finish(await self._look(given))
             case "find":
                 return await self._finish(await self._find(given))
             case "text":
-                text = (await self._tab.read_text())[given.offset :]
+                text = (await self.tab.read_text())[given.offset :]
                 more = len(text) - MAX_TEXT_CHARS
                 end = f"\n… {more:,} more characters: offset" if more > 0 else ""
                 return await self._finish(text[:MAX_TEXT_CHARS] + end)
@@ -211,8 +227,8 @@ class _Step:
             case "pdf":
                 return await self._print_pdf(given.path)
             case "console":
-                await self._tab.call("Runtime.enable")
-                return await self._finish("\n".join(map(quote, self._tab.console)) or "nothing")
+                await self.tab.call("Runtime.enable")
+                return await self._finish("\n".join(map(quote, self.tab.console)) or "nothing")
             case "script":
                 return await self._finish(await self._run_script(given.text))
             case _:
@@ -233,27 +249,27 @@ class _Step:
     @property
     def _state(self) -> str:
         """What is shown, as far as a later look can be compared with it."""
-        lines = "\n".join(each.text for each in self._tab.lines)
-        return sha256(f"{self._tab.url}\n{lines}".encode()).hexdigest()
+        lines = "\n".join(each.text for each in self.tab.lines)
+        return sha256(f"{self.tab.url}\n{lines}".encode()).hexdigest()
 
     async def _change(self, given: BrowserArguments) -> None:
         match given.action:
             case "open":
                 await self._open(given.url)
             case "back" | "forward":
-                await self._tab.go(-1 if given.action == "back" else 1)
+                await self.tab.go(-1 if given.action == "back" else 1)
             case "dialog":
-                await actions.answer_dialog(self._tab, given.text, accept=given.accept)
+                await actions.answer_dialog(self.tab, given.text, accept=given.accept)
             case "tab" | "close":
                 await self._switch(given)
             case "wait":
                 await self._wait(given)
             case "press":
-                await actions.press(self._tab, _need(given.keys, "keys"), given.ref)
+                await actions.press(self.tab, _need(given.keys, "keys"), given.ref)
             case "scroll":
                 down = {"down": 1, "up": -1}.get(given.direction, 0) * given.pages
                 right = {"right": 1, "left": -1}.get(given.direction, 0) * given.pages
-                await actions.scroll(self._tab, given.ref, down, right)
+                await actions.scroll(self.tab, given.ref, down, right)
             case _:
                 await self._use(given, _need(given.ref, "ref"))
 
@@ -262,10 +278,10 @@ class _Step:
         self._browser.entered.add(find_host(url))
         refused = self._browser.network.refused
         refused.pop(find_host(url), "")
-        await self._tab.navigate(url)
-        if why := refused.get(find_host(self._tab.url)):
+        await self.tab.navigate(url)
+        if why := refused.get(find_host(self.tab.url)):
             raise ToolError(f"{url[:200]} could not be opened: {why}")
-        self._browser.entered.add(find_host(self._tab.url))
+        self._browser.entered.add(find_host(self.tab.url))
 
     async def _enter_allowed(self) -> None:
         """Take in which of the hosts that were held back a person has allowed since."""
@@ -282,7 +298,7 @@ class _Step:
             )
 
     async def _use(self, given: BrowserArguments, ref: str) -> None:
-        tab = self._tab
+        tab = self.tab
         match given.action:
             case "click":
                 await actions.click(tab, ref, given.button, given.clicks)
@@ -304,18 +320,19 @@ class _Step:
     # What is shown
 
     async def _look(self, given: BrowserArguments) -> str:
-        if self._tab.dialog is not None:
+        if self.tab.dialog is not None:
             return ""
-        root = await self._tab.look()
-        self._tab.remember_lines()
+        root = await self.tab.look()
+        self.tab.remember_lines()
         if not given.ref:
             return render_snapshot(root, offset=given.offset)
-        element = self._tab.refs.find(given.ref)
+        element = self.tab.refs.find(given.ref)
         beneath = render_snapshot(element, offset=given.offset)
         return f"{render_element(element)}\n{beneath}"
 
     async def _find(self, given: BrowserArguments) -> str:
-        root = await self._tab.look()
+        root = await self.tab.look()
+        self.tab.mark_shown()
         found = find_elements(root, given.role, given.text)
         lines = []
         for element, path in zip(
@@ -331,54 +348,74 @@ class _Step:
         for each in await self._browser.open_new_tabs():
             self._notes.append(f"tab {each.number} was opened by the page")
             await each.settle()
-        if self._tab.is_over:
-            self._notes.append(f"tab {self._tab.number} was closed by the page")
-        self._tab = self._browser.current or await self._browser.open_tab()
+        if self.tab.is_over:
+            self._notes.append(f"tab {self.tab.number} was closed by the page")
+        self.tab = self._browser.current or await self._browser.open_tab()
         await self._note_blocked()
         await self._keep_downloads()
-        if self._tab.dialog is not None:
+        if self.tab.dialog is not None:
             return ""
-        root = await self._tab.look()
-        before = self._tab.remember_lines()
+        root = await self.tab.look()
+        before = self.tab.remember_lines()
         if not before:
             return render_snapshot(root)
-        return render_changes(before, self._tab.lines, DEFAULT_CHARS) or "nothing has changed"
+        return render_changes(before, self.tab.lines, DEFAULT_CHARS) or "nothing has changed"
 
     async def _finish(self, text: str) -> Done:
-        if self._tab.dialog is not None:
-            self._notes.append(f"the page shows {describe_dialog(self._tab.dialog)}: answer it")
+        if self.tab.dialog is not None:
+            self._notes.append(f"the page shows {describe_dialog(self.tab.dialog)}: answer it")
         head = self._render_head()
-        label = join_labels((call_label(self._context), page_label(self._tab)))
+        label = join_labels((call_label(self._context), page_label(self.tab)))
         done = await make_bounded_result(f"{head}\n{text}".rstrip(), self._context, label)
         return msgspec.structs.replace(done, changes=(*done.changes, *self._rows))
 
     def _render_head(self) -> str:
-        tab, tabs = self._tab, self._browser.tabs
+        tab, tabs = self.tab, self._browser.tabs
         number = f"tab {tab.number}, one of {len(tabs)}: " if len(tabs) > 1 else ""
         title = f" {quote(tab.title[:120])}" if tab.title else ""
-        lines = [f"[{number}{clean_text(tab.url[:500])}{title}]"]
+        url = escape_invisible("".join(clean_text(tab.url[:500]).split()))
+        lines = [f"[{number}{url}{title}]"]
         lines += [f"[{each}]" for each in self._notes]
         return "\n".join(lines)
 
     # What leaves
 
-    async def _require_sendable(self) -> None:
-        """Raises ToolError where words of this conversation may not go to this page."""
-        why = await self._find_refusal_of(self._tab.url)
-        if why:
-            raise ToolError(f"nothing is typed or given to this page yet: {why}")
+    async def _require_sendable(self, ref: str) -> None:
+        """Raises ToolError where words of this conversation may not go to this page: to the frame
+        of the element and to those that it is in, or to all where no element is named."""
+        for url in {*self._list_readers(ref)}:
+            if not url.startswith(("http://", "https://")):
+                raise ToolError("nothing is typed or given to a page without an address")
+            if why := await self._find_refusal_of(url):
+                raise ToolError(f"nothing is typed or given to this page yet: {why}")
+
+    def _list_readers(self, ref: str) -> Iterator[str]:
+        """The addresses of those frames that hear of what is given to this element."""
+        yield self.tab.url
+        frames = self.tab.frames
+        key: Any = self.tab.refs.find(ref).key if ref else None
+        if key is None:
+            yield from (each.url for each in frames.values() if "://" in each.url)
+        elif key[0] in frames:
+            frame = frames[key[0]]
+            inside = (frames[each].url for each in (*frame.above, frame.id) if each in frames)
+            # One without an address of its own is what the frame around it has made of it.
+            yield from (url for url in inside if not url.startswith("about:"))
 
     async def _find_refusal_of(self, url: str) -> str:
         """Why what this conversation knows may not go to where this address leads."""
-        if not url.startswith(("http://", "https://")):
-            return ""
         try:
             target = parse_url(url)
         except NetError as error:
             return str(error)
+        why = ""
         context = self._context
-        user = NetworkUser(context.session, context.agent, context.principal, context.label)
-        return await self._find_refusal(user, target.host, target.port)
+        for session in {context.session, self._owner}:
+            user = NetworkUser(session, context.agent, context.principal, context.label)
+            why = await self._find_refusal(user, target.host, target.port)
+            if not why:
+                return ""
+        return why
 
     async def _upload(self, ref: str, path: str) -> None:
         read = partial(self._context.reach.files.read_opened, path, MAX_FILE_BYTES + 1)
@@ -392,7 +429,7 @@ class _Step:
             raise ToolError(f"{path!r} is larger than {MAX_FILE_BYTES >> 20} MB")
         staged = self._browser.exchange / UPLOADS / Path(path).name
         await anyio.to_thread.run_sync(staged.write_bytes, opened.data)
-        await actions.upload(self._tab, ref, [str(staged)])
+        await actions.upload(self.tab, ref, [str(staged)])
         self._notes.append(f"gave {quote(Path(path).name)} to the page")
 
     async def _run_script(self, script: str) -> str:
@@ -402,7 +439,7 @@ class _Step:
             "awaitPromise": True,
             "userGesture": True,
         }
-        answer = await self._tab.call("Runtime.evaluate", asked, MAX_WAIT_S)
+        answer = await self.tab.call("Runtime.evaluate", asked, MAX_WAIT_S)
         if "exceptionDetails" in answer:
             thrown = answer["exceptionDetails"].get("exception", {})
             raise ToolError(f"the script failed: {str(thrown.get('description', ''))[:500]}")
@@ -417,37 +454,53 @@ class _Step:
             if download.state != "completed":
                 self._notes.append(f"{quote(download.name)} was not downloaded")
                 continue
-            data = await anyio.to_thread.run_sync(_take_file, self._browser.exchange, download)
-            await self._write(f"downloads/{_safe_name(download.name)}", data, download.url)
+            try:
+                data = await anyio.to_thread.run_sync(_take_file, self._browser.exchange, download)
+                path = await anyio.to_thread.run_sync(self._free_path, _safe_name(download.name))
+                await self._write(path, data, download.url)
+            except ToolError as error:
+                self._notes.append(str(error))
         if running := self._browser.downloads:
             self._notes.append(f"{len(running)} downloads go on")
 
+    def _free_path(self, name: str) -> str:
+        """Where a download of this name is kept: nothing that is there is replaced."""
+        stem, dot, ending = name.rpartition(".")
+        for n in range(1, MAX_ALIKE + 1):
+            numbered = f"{stem} ({n}){dot}{ending}" if stem else f"{name} ({n})"
+            path = f"downloads/{name if n == 1 else numbered}"
+            try:
+                self._context.reach.files.stat(path)
+            except ToolError:
+                return path
+        raise ToolError(f"downloads/ has too many files called {quote(name)}")
+
     async def _write(self, path: str, data: bytes, url: str) -> None:
-        label = join_labels((Label("untrusted", None, url), page_label(self._tab)))
+        label = join_labels((Label("untrusted", None, url), page_label(self.tab)))
         write = partial(self._context.reach.files.write, path, data)
         self._rows += await change_file(self._context, BROWSER, path, write, label)
         self._notes.append(f"saved as {path}, {len(data):,} bytes")
 
     async def _print_pdf(self, path: str) -> Done:
         path = _need(path, "path")
-        printed = await self._tab.call("Page.printToPDF", {"printBackground": True}, MAX_WAIT_S)
-        await self._write(path, _decode_data(printed), self._tab.url)
+        printed = await self.tab.call("Page.printToPDF", {"printBackground": True}, MAX_WAIT_S)
+        await self._write(path, _decode_data(printed), self.tab.url)
         return await self._finish("")
 
     async def _take_screenshot(self) -> Done:
         asked = {"format": "jpeg", "quality": 70, "optimizeForSpeed": True}
-        data = _decode_data(await self._tab.call("Page.captureScreenshot", asked, MAX_WAIT_S))
+        data = _decode_data(await self.tab.call("Page.captureScreenshot", asked, MAX_WAIT_S))
         blob = await self._context.reach.host.put_blob(data)
         done = await self._finish("")
-        label = join_labels((call_label(self._context), page_label(self._tab)))
+        label = join_labels((call_label(self._context), page_label(self.tab)))
         parts: tuple[ResultPart, ...] = (*done.parts, Image(blob, "image/jpeg", "page.jpg", label))
         return msgspec.structs.replace(done, parts=parts)
 
     # Tabs, and waiting
 
     async def _switch(self, given: BrowserArguments) -> None:
-        if given.tab == 0:
-            self._tab = await self._browser.open_tab()
+        if given.tab == 0 and given.action == "tab":
+            self.tab = await self._browser.open_tab()
             if given.url:
                 await self._open(given.url)
             return
@@ -455,23 +508,24 @@ class _Step:
         if given.tab > 0:
             if given.tab not in tabs:
                 raise ToolError(f"there is no tab {given.tab}; there are: {[*tabs]}")
-            self._tab = tabs[given.tab]
+            self.tab = tabs[given.tab]
             if given.action == "close":
-                await self._browser.close_tab(self._tab)
-                self._tab = self._browser.current or await self._browser.open_tab()
+                await self._browser.close_tab(self.tab)
+                self.tab = self._browser.current or await self._browser.open_tab()
             else:
-                await self._browser.show(self._tab)
+                await self._browser.show(self.tab)
         for number, each in tabs.items():
-            self._notes.append(f"tab {number}: {clean_text(each.url[:200])}")
+            if not each.is_over:
+                self._notes.append(f"tab {number}: {quote(each.url[:200])}")
 
     async def _wait(self, given: BrowserArguments) -> None:
         if not given.text:
-            await wait_until(lambda: self._tab.dialog is not None, given.seconds)
+            await wait_until(lambda: self.tab.dialog is not None, given.seconds)
             return
         wanted = " ".join(given.text.casefold().split())
         with anyio.move_on_after(given.seconds) as limit:
-            while self._tab.dialog is None:
-                shown = (await self._tab.look()).walk()
+            while self.tab.dialog is None:
+                shown = (await self.tab.look()).walk()
                 if any(wanted in " ".join(f"{e.name} {e.value}".casefold().split()) for e in shown):
                     return
                 await anyio.sleep(0.2)
