@@ -66,6 +66,7 @@ class Browser:
         self.downloads: dict[str, Download] = {}
         self.entered: set[str] = set()
         self.blocked: dict[str, str] = {}
+        self.told: set[str] = set()
         self.repeats = RepeatWatch()
         self.network = CommandNetwork()
         self.ended = ""
@@ -159,6 +160,7 @@ class Browser:
             return True
         if len(self.blocked) < MAX_HOSTS:
             self.blocked[host] = url
+            self.told.discard(host)
         return False
 
     def _forget(self, session: str) -> None:

@@ -288,10 +288,14 @@ class _Step:
         for host, url in [*self._browser.blocked.items()]:
             if not await self._find_refusal_of(url):
                 self._browser.entered.add(host)
-        self._browser.blocked.clear()
+                del self._browser.blocked[host]
 
     async def _note_blocked(self) -> None:
+        told = self._browser.told
         for host, url in self._browser.blocked.items():
+            if host in told:
+                continue
+            told.add(host)
             why = await self._find_refusal_of(url)
             self._notes.append(
                 f"it leads to {quote(host)}, where nobody has sent you, and was not followed: {why}"
