@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from ..tools.documents.invisible_characters import escape_invisible
-from .elements import Element, quote
+from .elements import Element, find_elements, list_paths, quote
 
 DEFAULT_CHARS = 14_000
 """About 4,000 tokens."""
@@ -18,6 +18,7 @@ _CAPS = (200, 80, 40, 20, 10, 6, 4, 2)
 MAX_NAME_CHARS = 120
 MAX_TEXT_CHARS = 600
 MAX_DEPTH = 40
+MAX_FOUND = 30
 FOCUSED = " focused"
 """Ends the line of what has the focus. That it moves is no change that is told."""
 _UNSHOWN_STATES = frozenset(("clickable", "editable", "focused"))
@@ -130,6 +131,28 @@ def render_element(element: Element) -> str:
         pieces.append(f"= {_quoted(element.value, MAX_NAME_CHARS)}")
     pieces.extend(each for each in element.states if each not in _UNSHOWN_STATES)
     return " ".join(filter(None, pieces)) + (FOCUSED if "focused" in element.states else "")
+
+
+def render_found(root: Element, role: str, name: str) -> str:
+    """The elements that one may act on, of this role and with these words in their names, each with
+    what it is in."""
+    found = find_elements(root, role, name)
+    shown = found[:MAX_FOUND]
+    lines = []
+    for element, path in zip(shown, list_paths(root, shown), strict=True):
+        inside = " in ".join(f"{each.role} {quote(each.name[:60])}" for each in path[:0:-1][:3])
+        lines.append(render_element(element) + (f" in {inside}" if inside else ""))
+    if len(found) > MAX_FOUND:
+        lines.append(f"… {len(found) - MAX_FOUND:,} more")
+    return "\n".join(lines) or "nothing has this role and these words in its name"
+
+
+def has_words(root: Element, words: str) -> bool:
+    """Whether an element shows these words."""
+    wanted = " ".join(words.casefold().split())
+    return any(
+        wanted in " ".join(f"{each.name} {each.value}".casefold().split()) for each in root.walk()
+    )
 
 
 def _quoted(text: str, limit: int) -> str:

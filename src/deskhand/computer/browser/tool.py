@@ -29,8 +29,15 @@ from ...types.errors import NetError, ToolError
 from ...types.identity import Address
 from ...types.labels import Label, join_labels
 from ...types.messages import Image, ResultPart, Text, clean_text
-from ..elements import find_elements, list_paths, quote
-from ..snapshot import DEFAULT_CHARS, render_changes, render_element, render_snapshot
+from ..elements import quote
+from ..snapshot import (
+    DEFAULT_CHARS,
+    has_words,
+    render_changes,
+    render_element,
+    render_found,
+    render_snapshot,
+)
 from . import actions
 from .browsers import Browser, Browsers, Download, find_host
 from .keys import types_words
@@ -40,7 +47,6 @@ from .tab import Tab, describe_dialog, wait_until
 
 BROWSER = "browser"
 MAX_TEXT_CHARS = 10_000
-MAX_FOUND = 30
 MAX_ALIKE = 100
 MAX_WAIT_S = 60.0
 DOWNLOAD_S = 20.0
@@ -337,16 +343,7 @@ class _Step:
     async def _find(self, given: BrowserArguments) -> str:
         root = await self.tab.look()
         self.tab.mark_shown()
-        found = find_elements(root, given.role, given.text)
-        lines = []
-        for element, path in zip(
-            found[:MAX_FOUND], list_paths(root, found[:MAX_FOUND]), strict=True
-        ):
-            where = " in ".join(f"{each.role} {quote(each.name[:60])}" for each in path[:0:-1][:3])
-            lines.append(render_element(element) + (f" in {where}" if where else ""))
-        if len(found) > MAX_FOUND:
-            lines.append(f"… {len(found) - MAX_FOUND:,} more")
-        return "\n".join(lines) or "nothing has this role and these words in its name"
+        return render_found(root, given.role, given.text)
 
     async def _show_changes(self) -> str:
         for each in await self._browser.open_new_tabs():
@@ -526,11 +523,9 @@ class _Step:
         if not given.text:
             await wait_until(lambda: self.tab.dialog is not None, given.seconds)
             return
-        wanted = " ".join(given.text.casefold().split())
         with anyio.move_on_after(given.seconds) as limit:
             while self.tab.dialog is None:
-                shown = (await self.tab.look()).walk()
-                if any(wanted in " ".join(f"{e.name} {e.value}".casefold().split()) for e in shown):
+                if has_words(await self.tab.look(), given.text):
                     return
                 await anyio.sleep(0.2)
         if limit.cancelled_caught:

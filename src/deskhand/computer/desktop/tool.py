@@ -23,8 +23,15 @@ from ...types.identity import Address
 from ...types.labels import Label, join_labels
 from ...types.messages import Image, ResultPart, Text
 from ...types.options import SessionOptions
-from ..elements import describe, find_elements, list_paths, quote
-from ..snapshot import list_lines, render_changes, render_element, render_snapshot
+from ..elements import describe, quote
+from ..snapshot import (
+    has_words,
+    list_lines,
+    render_changes,
+    render_element,
+    render_found,
+    render_snapshot,
+)
 from .desktop import Chosen, Desktop
 from .host import DesktopHost
 from .picture import encode_picture
@@ -33,7 +40,6 @@ from .windows import Window
 DESKTOP = "desktop"
 SOURCE = "desktop:"
 """So begins the source of what a program shows; its name follows."""
-MAX_FOUND = 30
 MAX_WAIT_S = 60.0
 MAX_TYPED_CHARS = 20_000
 
@@ -196,7 +202,7 @@ class _Step:
                 return await self._finish(f"{render_element(seen[0])}\n{render_snapshot(seen[0])}")
             case "find":
                 await desktop.look(view, self._window_to_see(given))
-                return await self._finish(self._render_found(given))
+                return await self._finish(render_found(self._view.root, given.role, given.text))
             case "screenshot":
                 return await self._take_screenshot()
             case "wait":
@@ -290,30 +296,15 @@ class _Step:
         if not given.text:
             await anyio.sleep(given.seconds)
             return
-        wanted = " ".join(given.text.casefold().split())
         with anyio.move_on_after(given.seconds) as limit:
             while True:
-                shown = (await self._desktop.look(self._view, window)).walk()
-                if any(wanted in " ".join(f"{e.name} {e.value}".casefold().split()) for e in shown):
+                if has_words(await self._desktop.look(self._view, window), given.text):
                     return
                 await anyio.sleep(0.2)
         if limit.cancelled_caught:
             self._notes.append(f"{quote(given.text[:80])} has not come in {given.seconds:.0f} s")
 
     # What is told
-
-    def _render_found(self, given: DesktopArguments) -> str:
-        root = self._view.root
-        found = find_elements(root, given.role, given.text)
-        lines = []
-        for element, path in zip(
-            found[:MAX_FOUND], list_paths(root, found[:MAX_FOUND]), strict=True
-        ):
-            where = " in ".join(f"{each.role} {quote(each.name[:60])}" for each in path[:0:-1][:3])
-            lines.append(render_element(element) + (f" in {where}" if where else ""))
-        if len(found) > MAX_FOUND:
-            lines.append(f"… {len(found) - MAX_FOUND:,} more")
-        return "\n".join(lines) or "nothing has this role and these words in its name"
 
     async def _show_changes(self) -> str:
         desktop, view = self._desktop, self._view
