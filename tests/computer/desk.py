@@ -37,7 +37,7 @@ class Desk:
             argv,
             env=self.environment,
             stdin=quiet,
-            stdout=quiet,
+            stdout=subprocess.PIPE,
             stderr=quiet,
             start_new_session=True,
         )
@@ -92,3 +92,5 @@ async def open_desk() -> AsyncIterator[Desk]:
                 for program in desk.programs:
                     program.kill()
                     program.wait()
+                    if program.stdout is not None:
+                        program.stdout.close()

@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from deskhand.computer.desktop.desktop import KEYS_AT_ONCE
 from deskhand.computer.desktop.host import DesktopConfig, DesktopHost
 from deskhand.computer.elements import StaleRef
 from deskhand.types.errors import ToolError
@@ -59,14 +60,33 @@ async def test_keys_into_editors(desk: Desk, program: str) -> None:
     assert UNICODE in [each.rstrip("\n") for each in await desk.values("textbox")]
 
 
-async def test_a_file_is_picked(desk: Desk) -> None:
+async def test_a_dialog_is_filled(desk: Desk) -> None:
     program = await desk.start("zenity", "--entry", "--text=Your name", window="zenity")
     await desk.desktop.type_text(await desk.choose("textbox"), "Ann", append=False)
     await desk.desktop.press(await desk.choose("button", "OK"))
+    await ends(program)
+
+
+async def test_a_file_is_picked(desk: Desk, tmp_path: Path) -> None:
+    for name in ("notes.txt", "other.txt"):
+        (tmp_path / name).write_text(name)
+    where = f"--filename={tmp_path}/"
+    program = await desk.start("zenity", "--file-selection", where, window="zenity")
+    with anyio.fail_after(10):
+        while not any(each.name == "other.txt" for each in await desk.all()):
+            await anyio.sleep(0.1)
+    await desk.desktop.press(await desk.choose("gridcell", "other.txt"))
+    await desk.desktop.press(await desk.choose("button", "OK"))
+    assert await ends(program) == f"{tmp_path}/other.txt\n"
+
+
+async def ends(program: subprocess.Popen[bytes]) -> str:
+    """It ends well; what it says."""
     with anyio.fail_after(10):
         while program.poll() is None:
             await anyio.sleep(0.05)
     assert program.returncode == 0
+    return program.stdout.read().decode() if program.stdout is not None else ""
 
 
 async def test_a_password_is_never_read(desk: Desk) -> None:
@@ -109,7 +129,8 @@ async def test_keys_go_nowhere_else(desk: Desk) -> None:
     other = await desk.choose("textbox")
 
     async def come_to_front() -> None:
-        await anyio.sleep(1.0)
+        while len(await desk.desktop._read_text(node)) < 30:
+            await anyio.sleep(0.05)
         await desk.desktop.raise_window(other.window)
 
     with pytest.raises(ToolError, match="something else has the keys"):
@@ -146,7 +167,8 @@ async def test_typing_is_stopped_at_once(desk: Desk) -> None:
     assert anyio.current_time() - before < 4
     held = await desk.desktop._read_text(node)
     await anyio.sleep(0.5)
-    assert await desk.desktop._read_text(node) == held, "nothing more is typed"
+    later = await desk.desktop._read_text(node)
+    assert len(later) - len(held) <= KEYS_AT_ONCE, "no more than what was under way is typed"
 
 
 async def test_a_screen_that_ends_is_told_and_opened_anew(tmp_path: Path) -> None:

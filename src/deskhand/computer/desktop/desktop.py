@@ -38,7 +38,8 @@ MAX_KEYS = 50
 KEYS_AT_ONCE = 10
 """So many keys are pressed between two looks at where they go."""
 MAX_VIEWS = 50
-_FOCUSED = 12
+_FOCUSED, _SELECTED = 12, 23
+_ROW_ROLES = frozenset(("gridcell", "row", "treeitem", "listitem"))
 _COMPONENT = f"{SPI}.Component"
 _TEXT_FIELD = f"{SPI}.EditableText"
 
@@ -179,6 +180,8 @@ class Desktop:
         node = await self._read_now(chosen)
         if chosen.element is not None and "disabled" in chosen.element.states:
             raise ToolError(f"{describe(chosen.element)} is disabled")
+        if chosen.element is not None and chosen.element.role in _ROW_ROLES:
+            return await self._select(node, chosen.window)
         action = await self._find_action(node)
         if action is not None:
             done = (await self._bus.call(node.key, f"{SPI}.Action", "DoAction", "i", action))[0]
@@ -186,6 +189,20 @@ class Desktop:
                 raise ToolError(f"{chosen.window.app} did not do it")
             return "by its action"
         await self._click(node, chosen.window)
+        return "by a click of the mouse"
+
+    async def _select(self, node: Node, window: Window) -> str:
+        """Choose a row or a cell. Never by its action: that of GTK 3 is done to the row that was
+        chosen before."""
+        with suppress(NoAnswer):
+            await self._bus.call(node.key, _COMPONENT, "GrabFocus")
+        with anyio.move_on_after(FOCUS_S):
+            while True:
+                now = await self._reader.read_again(node.key)
+                if now.has(_SELECTED) or now.has(_FOCUSED):
+                    return "selected; Enter opens it"
+                await anyio.sleep(POLL_S)
+        await self._click(node, window)
         return "by a click of the mouse"
 
     async def _find_action(self, node: Node) -> int | None:

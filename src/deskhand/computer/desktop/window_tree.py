@@ -171,6 +171,8 @@ def _build_node(node: Node, toolkit: str, depth: int) -> list[Element]:
     only = element.children[0] if len(element.children) == 1 else None
     if role == "gridcell" and only is not None and only.name == element.name:
         return [only]  # the cell of it tells nothing more
+    if role == "gridcell" and not (element.name or element.value):
+        return element.children
     return [element]
 
 

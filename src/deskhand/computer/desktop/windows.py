@@ -182,8 +182,8 @@ class WindowReader:
     async def _complete_node(self, node: Node, gaps: _Gaps) -> None:
         if 0 <= node.child_count <= len(node.children) or gaps.left <= 0:
             return
-        if node.child_count < 0 and node.has(MANAGES_DESCENDANTS):
-            return
+        if node.child_count < 0:  # it was not counted for the cache
+            node.child_count = int(await self._bus.get(node.key, ACCESSIBLE, "ChildCount"))
         can_choose = node.offers("Collection") and not node.has(MANAGES_DESCENDANTS)
         if node.child_count > MANY_CHILDREN and can_choose:
             keys = await self._list_shown(node.key)
