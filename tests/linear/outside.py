@@ -124,6 +124,10 @@ _DISK = "reads and writes a file piece by piece"
 _TREE = "a program of at most 8,000 characters whose tree is at most 100 deep: see parse_python"
 _PATH = "a path that the kernel took, or the parts of one"
 UNFED: Final[dict[str, str]] = {
+    "computer/browser/actions.py:has_foreign_frames": "addresses of at most 40 frames",
+    "computer/desktop/desktop.py:Desktop.view_of": "drops the oldest of fifty",
+    "computer/desktop/tool.py:_Step._launch": "a command that an agent writes",
+    "computer/desktop/x11.py:X11Screen._undisturbed": "events that the screen has sent",
     "tools/names.py:_is_hidden": "one character",
     "workspace/erase.py:erase_session": "as deep as sub-agents may be, five at most",
     "types/errors.py:first_of_group": "groups of exceptions in each other, a few at most",

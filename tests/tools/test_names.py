@@ -6,7 +6,7 @@ import sys
 from unicodedata import category, normalize
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deskhand.testing.effort import least_cpu_s
@@ -142,6 +142,7 @@ def test_of_many_that_look_alike_one_is_named() -> None:
 
 @settings(max_examples=examples(1000))
 @given(st.text(st.characters(), max_size=20), st.sampled_from(UNSEEN), st.integers(0, 20))
+@example("0\r\n", "\u200b", 2)
 def test_what_is_added_unseen_never_makes_a_name_its_own(name: str, char: str, at: int) -> None:
     more = name[:at] + char + name[at:]
     if normalize("NFC", more) == normalize("NFC", name[:at]) + char + normalize("NFC", name[at:]):

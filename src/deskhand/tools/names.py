@@ -41,7 +41,9 @@ def lookalike_key(name: str) -> str:
     (section 3.13, D146), without what is not seen."""
     if name.isascii() and name.isprintable():
         return name.casefold()
-    folded = normalize("NFKC", normalize("NFKD", _strip_hidden(name)).casefold())
+    # What is not seen may stand between the two that are one end of a line together.
+    ends = name.replace("\r", "\n")
+    folded = normalize("NFKC", normalize("NFKD", _strip_hidden(ends)).casefold())
     return _strip_hidden(folded)
 
 

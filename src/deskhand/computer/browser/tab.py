@@ -193,6 +193,11 @@ class Tab:
             self._secret.clear()
             self._requests.clear()
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether it shows something else than nothing, or never will."""
+        return self._is_held_up or self.url not in ("", ":", "about:blank")
+
     # What it is told
 
     async def call(

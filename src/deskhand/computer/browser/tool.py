@@ -49,6 +49,7 @@ BROWSER = "browser"
 MAX_TEXT_CHARS = 10_000
 MAX_ALIKE = 100
 MAX_WAIT_S = 60.0
+FIRST_PAGE_S = 1.0
 DOWNLOAD_S = 20.0
 MAX_FILE_BYTES = 200 << 20
 MAX_SCRIPT_ANSWER_CHARS = 8_000
@@ -348,6 +349,7 @@ class _Step:
     async def _show_changes(self) -> str:
         for each in await self._browser.open_new_tabs():
             self._notes.append(f"tab {each.number} was opened by the page")
+            await wait_until(lambda each=each: each.has_begun, FIRST_PAGE_S)  # type: ignore[misc]
             await each.settle()
         if self.tab.is_over:
             self._notes.append(f"tab {self.tab.number} was closed by the page")
