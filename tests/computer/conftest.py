@@ -30,18 +30,22 @@ __all__ = ["hands", "room"]
 
 
 class Surfer:
-    """Calls the tool as the agent does. `refused` says why nothing may be sent, '' that it may."""
+    """Calls the tool as the agent does. `refused` says why nothing may be sent, '' that it may;
+    `allowed` are the hosts to which alone it may, where that is set."""
 
-    def __init__(self, hands: Hands, site: LocalSite) -> None:
+    def __init__(self, hands: Hands, site: LocalSite, browsers: Browsers | None = None) -> None:
         self.hands = hands
         self.site = site
         self.net = site.net({"other.test": (PUBLIC,), "evil.test": (PUBLIC,)}, NetLimits())
-        self.browsers = Browsers()
+        self.browsers = browsers or Browsers()
         self.tool = BrowserTool(self.browsers, self._find_refusal)
         self.refused = ""
+        self.allowed: tuple[str, ...] | None = None
         self.uses: list[Use] = []
 
     async def _find_refusal(self, user: NetworkUser, host: str, port: int) -> str:
+        if self.allowed is not None and host not in self.allowed:
+            return f"{host} is not allowed"
         return self.refused
 
     @asynccontextmanager

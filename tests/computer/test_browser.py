@@ -10,9 +10,11 @@ import anyio
 import msgspec
 
 from deskhand.computer.browser.browsers import Browsers
+from deskhand.testing.site import LocalSite
 from deskhand.tools.label_marks import encode_path, load_marks
 from deskhand.tools.queries import set_label
 from deskhand.types.labels import UNTRUSTED, Label
+from tests.tools.conftest import Hands
 
 from .conftest import Surfer
 
@@ -233,12 +235,12 @@ async def test_no_browser_is_left(surfer: Surfer) -> None:
     assert "no page is open" in await surfer.fails("look")
 
 
-async def test_without_chromium_it_says_what_to_install(surfer: Surfer) -> None:
-    surfer.tool._browsers = Browsers(lambda: "")
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(surfer.tool._browsers.run)
+async def test_without_chromium_it_says_what_to_install(hands: Hands) -> None:
+    async with LocalSite() as site, anyio.create_task_group() as tasks:
+        surfer = Surfer(hands, site, Browsers(lambda: ""))
+        tasks.start_soon(surfer.browsers.run)
         await anyio.sleep(0)
-        said = await surfer.fails("open", url=surfer.site.url("/page"))
+        said = await surfer.fails("open", url=site.url("/page"))
         assert "apt-get install chromium" in said
         tasks.cancel_scope.cancel()
 

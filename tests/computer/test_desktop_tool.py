@@ -10,9 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from deskhand.computer.desktop.host import DesktopConfig, DesktopHost
+from deskhand.computer.desktop.tool import DesktopTool
 from deskhand.runtime.app import OWNER, App
 from deskhand.testing.temporary_home import TemporaryHome, results, until, wait_for
+from deskhand.types.errors import ToolError
+from deskhand.types.events import ToolFinished
+from deskhand.types.identity import Principal
 from deskhand.types.messages import Text, ToolResult
+from tests.tools.conftest import Hands, hands, room
+
+__all__ = ["hands", "room"]
 
 SESSION = "default/terminal:1"
 
@@ -82,6 +90,26 @@ async def test_what_windows_say_is_the_owners_and_from_outside(desk: TemporaryHo
         assert parts[-1].label.source == "desktop:/usr/bin/galculator"
 
 
-async def test_only_owners_and_only_where_it_is_on(tmp_path: Path) -> None:
+async def test_it_is_off_until_somebody_turns_it_on(tmp_path: Path) -> None:
     async with TemporaryHome(tmp_path).running() as app:
         assert "desktop" not in app.current.agent("default").tools
+
+
+async def test_only_owners_have_it_used(hands: Hands) -> None:
+    tool = DesktopTool(DesktopHost(DesktopConfig, dict))
+    raw = msgspec.Raw(b'{"action": "windows"}')
+    context = await hands.context()
+    bob = msgspec.structs.replace(context, principal=Principal("bob", ("member",)))
+    with pytest.raises(ToolError, match="only an owner"):
+        await tool.run(raw, bob)
+
+
+async def test_errors_are_the_owners_too(desk: TemporaryHome) -> None:
+    async with desk.running() as app:
+        await ask(desk, app, action="launch", app="galculator")
+        await allow(desk, app)
+        said = await desk.call(app, "desktop", chat="2", action="look", window="nowhere")
+        assert "galculator" in said
+        last = [each.event for each in await app.store.events("default/terminal:2")]
+        results_ = [each.result for each in last if isinstance(each, ToolFinished)]
+        assert {part.label.readers for part in results_[-1].parts} == {("role:owner",)}

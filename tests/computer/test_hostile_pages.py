@@ -12,7 +12,6 @@ import pytest
 from deskhand.computer.browser.browsers import Browser, is_beneath
 from deskhand.computer.browser.keys import types_words
 from deskhand.computer.browser.tab import is_same
-from deskhand.tools.command_network import NetworkUser
 from deskhand.types.identity import Address
 
 from .conftest import Surfer
@@ -22,15 +21,6 @@ def browser_of(surfer: Surfer) -> Browser:
     browser = surfer.browsers.peek(surfer.hands.session)
     assert browser is not None and browser.current is not None
     return browser
-
-
-def allow(surfer: Surfer, *hosts: str) -> None:
-    """Words may go to these hosts alone."""
-
-    async def find_refusal(user: NetworkUser, host: str, port: int) -> str:
-        return "" if host in hosts else f"{host} is not allowed"
-
-    surfer.tool._find_refusal = find_refusal
 
 
 def heard(surfer: Surfer, host: str = "evil.test") -> list[str]:
@@ -48,16 +38,16 @@ async def test_nothing_is_typed_where_there_is_no_address(surfer: Surfer) -> Non
     surfer.refused = "nobody has allowed it"
     await surfer("tab", tab=0)
     assert "without an address" in await surfer.fails("script", text="1")
-    await surfer.open("<button onclick=\"open('').document.write('<input>')\">Go</button>")
+    await surfer.open("<button onclick=\"window.open('').document.write('<input>')\">Go</button>")
     await surfer("click", ref=await surfer.ref("Go"))
     found = await surfer("find", role="textbox")
     ref = found.splitlines()[-1].split()[0]
-    if ref.startswith("e"):
-        assert "nobody has allowed it" in await surfer.fails("type", ref=ref, text="secret")
+    assert ref.startswith("e"), found
+    assert "nobody has allowed it" in await surfer.fails("type", ref=ref, text="secret")
 
 
 async def test_a_frame_of_another_host_is_asked_about(surfer: Surfer) -> None:
-    allow(surfer, "site.test")
+    surfer.allowed = ("site.test",)
     surfer.site.page("/form", TELLS)
     await surfer.open(f"<iframe src=http://evil.test:{surfer.site.port}/form></iframe>")
     said = await surfer.fails("type", ref=await surfer.ref("Name"), text="secret")
@@ -66,7 +56,7 @@ async def test_a_frame_of_another_host_is_asked_about(surfer: Surfer) -> None:
 
 
 async def test_a_frame_that_takes_the_focus_hears_nothing(surfer: Surfer) -> None:
-    allow(surfer, "site.test")
+    surfer.allowed = ("site.test",)
     thief = """<input id=i><script>
         setInterval(() => { i.focus(); if (i.value) fetch('/heard?' + i.value) }, 5)</script>"""
     surfer.site.page("/thief", thief)
@@ -175,6 +165,14 @@ async def test_forged_messages_end_nothing(surfer: Surfer) -> None:
     assert "hello" in await surfer("look")
 
 
+async def test_a_script_that_asks_holds_nothing_up(surfer: Surfer) -> None:
+    await surfer.open("<title>t</title>")
+    with anyio.fail_after(10):
+        assert 'the alert "stop"' in await surfer("script", text="alert('stop')")
+        await surfer("dialog")
+    assert await surfer.title() == "t"
+
+
 async def test_a_form_that_was_filled_is_left_at_once(surfer: Surfer) -> None:
     await surfer.open(
         "<label>Name <input></label><script>onbeforeunload = e => e.preventDefault()</script>"
@@ -204,7 +202,7 @@ async def test_several_ask_for_the_first_page_at_once(surfer: Surfer) -> None:
     async with anyio.create_task_group() as tasks:
         for _ in range(3):
             tasks.start_soon(open_page)
-    assert len(said) == 3 and len({*map(id, [browser_of(surfer)])}) == 1
+    assert len(said) == 3 and all("hello" in each for each in said)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from importlib import import_module
 import click
 
 from ..computer.desktop.host import INSTALL_COMMAND, is_installed
-from ..computer.desktop.screen import PROGRAMS, find_missing
+from ..computer.desktop.screen import find_missing
 from ..config.config import Settings
 from ..config.first_settings import store_setting
 from ..types.errors import ConfigError, ToolError
@@ -45,7 +45,7 @@ def status(config: str | None) -> None:
     if not is_installed():
         fail(f"libraries that read desktops are missing: {INSTALL_COMMAND}", FAILED)
     if settings.config.desktop.screen == "virtual":
-        missing = find_missing(PROGRAMS)
+        missing = find_missing()
         click.echo("screen: one of its own, without a monitor")
         if missing:
             fail(f"it needs: sudo apt-get install {' '.join(missing)}", FAILED)

@@ -24,7 +24,8 @@ INTERACTIVE_ROLES = frozenset(
     )
 )
 """Roles of what people use, by ARIA 1.2 (https://www.w3.org/TR/wai-aria-1.2/#role_definitions), and
-three of ours: `clickable` for what only reacts to the mouse, `file` and `date` for such fields."""
+four of ours: `clickable` for what only reacts to the mouse, `file`, `date` and `password` for such
+fields."""
 TARGET_ROLES = frozenset(("list", "listbox", "table", "grid", "gridcell", "tree", "dialog"))
 """Roles of what one looks into or drops something on."""
 TARGET_STATES = frozenset(("clickable", "editable", "draggable"))
@@ -33,9 +34,6 @@ MAX_ELEMENTS = 20_000
 MAX_DEPTH = 200
 MAX_NEAR = 3
 MAX_COMPARED = 500
-
-Bounds = tuple[float, float, float, float]
-"""Left, top, width and height, in pixels."""
 
 
 class Element(msgspec.Struct):
@@ -48,7 +46,6 @@ class Element(msgspec.Struct):
     states: tuple[str, ...] = ()
     key: Hashable = None
     ref: str = ""
-    bounds: Bounds | None = None
     children: list[Element] = msgspec.field(default_factory=list)
 
     @property

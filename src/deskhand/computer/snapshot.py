@@ -24,7 +24,7 @@ FOCUSED = " focused"
 _UNSHOWN_STATES = frozenset(("clickable", "editable", "focused"))
 
 
-class Line(msgspec.Struct, frozen=True):
+class SnapshotLine(msgspec.Struct, frozen=True):
     """A line without its indentation, and how deep it stands."""
 
     depth: int
@@ -34,7 +34,7 @@ class Line(msgspec.Struct, frozen=True):
 def render_snapshot(root: Element, limit: int = DEFAULT_CHARS, offset: int = 0) -> str:
     """The whole tree, with big containers cut so that it has at most about `limit` characters.
     `offset` children of the root are left out at its beginning."""
-    lines: list[Line] = []
+    lines: list[SnapshotLine] = []
     for cap in _CAPS:
         lines = list(_iter_lines(root, cap, offset))
         if sum(len(each.text) + each.depth + 1 for each in lines) <= limit:
@@ -42,7 +42,7 @@ def render_snapshot(root: Element, limit: int = DEFAULT_CHARS, offset: int = 0) 
     return _cut(render_lines(lines), limit)
 
 
-def render_lines(lines: list[Line]) -> str:
+def render_lines(lines: list[SnapshotLine]) -> str:
     return "\n".join(" " * each.depth + each.text for each in lines)
 
 
@@ -54,17 +54,19 @@ def _cut(text: str, limit: int) -> str:
     return f"{kept}\n… {left:,} more lines: look at one element"
 
 
-def list_lines(root: Element) -> list[Line]:
+def list_lines(root: Element) -> list[SnapshotLine]:
     """All lines, as a later snapshot is compared with them."""
     return list(_iter_lines(root, _CAPS[0], 0))
 
 
-def render_changes(before: list[Line], now: list[Line], limit: int = DEFAULT_CHARS) -> str:
+def render_changes(
+    before: list[SnapshotLine], now: list[SnapshotLine], limit: int = DEFAULT_CHARS
+) -> str:
     """The lines that were not there before, with the lines that they stand beneath, and the refs
     that are gone. '' for none; the whole where most has changed."""
     known = Counter(map(_without_focus, before))
-    shown: list[Line] = []
-    above: list[Line] = []
+    shown: list[SnapshotLine] = []
+    above: list[SnapshotLine] = []
     fresh = 0
     for line in now:
         del above[_count_above(above, line.depth) :]
@@ -76,20 +78,19 @@ def render_changes(before: list[Line], now: list[Line], limit: int = DEFAULT_CHA
         shown += [each for each in above if each not in shown[-MAX_DEPTH:]]
         shown.append(line)
         above.append(line)
-    gone = " ".join(filter(None, (_ref_of(text) for text, n in known.items() if n > 0)))
-    refs_now = {_ref_of(each.text) for each in now}
-    gone = " ".join(ref for ref in gone.split() if ref not in refs_now)
+    there = {_ref_of(each.text) for each in now} | {""}
+    gone = [ref for text, n in known.items() if n > 0 and (ref := _ref_of(text)) not in there]
     if fresh > len(now) * 0.6:
         return _cut(render_lines(now), limit)
     text = _cut(render_lines(shown), limit) if shown else ""
-    return "\n".join(filter(None, [text, f"gone: {gone}" if gone else ""]))
+    return "\n".join(filter(None, [text, f"gone: {' '.join(gone)}" if gone else ""]))
 
 
-def _without_focus(line: Line) -> str:
+def _without_focus(line: SnapshotLine) -> str:
     return line.text.removesuffix(FOCUSED)
 
 
-def _count_above(above: list[Line], depth: int) -> int:
+def _count_above(above: list[SnapshotLine], depth: int) -> int:
     return sum(1 for each in above if each.depth < depth)
 
 
@@ -98,16 +99,16 @@ def _ref_of(text: str) -> str:
     return first if first[:1] == "e" and first[1:].isdigit() else ""
 
 
-def _iter_lines(root: Element, cap: int, offset: int) -> Iterator[Line]:
+def _iter_lines(root: Element, cap: int, offset: int) -> Iterator[SnapshotLine]:
     left: list[tuple[Element | str, int]] = [
         (each, 0) for each in reversed(_shown_children(root, cap, offset))
     ]
     while left:
         element, depth = left.pop()
         if isinstance(element, str):
-            yield Line(min(depth, MAX_DEPTH), element)
+            yield SnapshotLine(min(depth, MAX_DEPTH), element)
             continue
-        yield Line(min(depth, MAX_DEPTH), render_element(element))
+        yield SnapshotLine(min(depth, MAX_DEPTH), render_element(element))
         beneath = _shown_children(element, cap, 0)
         left.extend((each, depth + 1) for each in reversed(beneath))
 

@@ -14,7 +14,7 @@ from . import page_scripts
 from .keys import describe_key
 from .launch import HEIGHT, WIDTH
 from .page_tree import PageKey
-from .protocol import Refused
+from .protocol import CommandRefused
 from .tab import POLL_S, Tab, wait_until
 
 Point = tuple[float, float]
@@ -82,7 +82,7 @@ def has_foreign_frames(tab: Tab, frame: str) -> bool:
 async def _type_keys(tab: Tab, key: PageKey, text: str, *, keep: bool) -> None:
     try:
         await tab.call("DOM.focus", {"backendNodeId": key[1]})
-    except Refused:
+    except CommandRefused:
         point = await _find_point(tab, key)
         if point is None:
             raise ToolError("it cannot be typed into: nothing of it can be seen") from None
@@ -95,15 +95,10 @@ async def _type_keys(tab: Tab, key: PageKey, text: str, *, keep: bool) -> None:
         await _send_key(tab, "Backspace")
     elif len(text) <= MAX_TYPED_KEYS and text.isprintable():
         for char in text:
-            await tab.call("Input.dispatchKeyEvent", {"type": "keyDown", **describe_char(char)})
-            await tab.call("Input.dispatchKeyEvent", {"type": "keyUp", **describe_char(char)})
+            await tab.call("Input.dispatchKeyEvent", {"type": "keyDown", **describe_key(char)})
+            await tab.call("Input.dispatchKeyEvent", {"type": "keyUp", **describe_key(char)})
     else:
         await tab.call("Input.insertText", {"text": text})
-
-
-def describe_char(char: str) -> dict[str, object]:
-    """The event that types it."""
-    return describe_key(char) if char != "+" else {"key": "+", "text": "+"}
 
 
 async def _check_typed(tab: Tab, element: Element, text: str) -> None:
@@ -234,7 +229,7 @@ async def upload(tab: Tab, ref: str, files: Sequence[str]) -> None:
         node, tab.chooser = tab.chooser, 0
     try:
         await tab.call("DOM.setFileInputFiles", {"files": list(files), "backendNodeId": node})
-    except Refused as error:
+    except CommandRefused as error:
         raise ToolError(f"the page does not take the file: {error}") from error
     await tab.settle()
 
@@ -270,7 +265,7 @@ async def _find_point(tab: Tab, key: PageKey, *, scroll: bool = True) -> Point |
             await tab.call("DOM.scrollIntoViewIfNeeded", node)
         seen = await tab.run_on(key, page_scripts.FIND_POINT)
         box = await tab.call("DOM.getBoxModel", node)
-    except Refused:
+    except CommandRefused:
         return None
     if not isinstance(seen, dict) or seen.get("hidden"):
         return None
@@ -292,7 +287,7 @@ async def _require_uncovered_frame(tab: Tab, frame: str, point: Point) -> None:
     asked = {"x": round(point[0]), "y": round(point[1]), "includeUserAgentShadowDOM": True}
     try:
         found = await tab.call("DOM.getNodeForLocation", asked)
-    except Refused:
+    except CommandRefused:
         return
     there = str(found.get("frameId", frame))
     above = tab.frames[there].above if there in tab.frames else ()

@@ -25,7 +25,7 @@ from ...types.errors import SandboxError, ToolError
 from ...types.labels import LOCAL
 from ..repeats import RepeatWatch
 from .launch import DOWNLOADS, UPLOADS, make_command
-from .protocol import WRONG_SHAPES, BrowserGone, Protocol, Refused
+from .protocol import WRONG_SHAPES, BrowserGone, CommandRefused, Protocol
 from .tab import POLL_S, Tab, wait_until
 
 IDLE_S = 600.0
@@ -79,7 +79,7 @@ class Browser:
         self._next_tab = 1
 
     async def run(self) -> None:
-        """Hold the browser until it is ended. Never raises but for cancellation."""
+        """Hold the browser until it is ended. Raises OSError where it cannot be started."""
         host = self._context.reach.host
         user = NetworkUser(
             self._context.session, self._context.agent, self._context.principal, LOCAL, public=True
@@ -190,7 +190,7 @@ class Browser:
             await self._call("Browser.setDownloadBehavior", behavior)
             attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
             await self._call("Target.setAutoAttach", attach)
-        except Refused as error:
+        except CommandRefused as error:
             raise BrowserGone(f"the browser cannot be used: {error}") from error
         await self.open_new_tabs()
         if self.current is None:
@@ -233,7 +233,7 @@ class Browser:
             self.tabs.append(tab)
             try:
                 await tab.open_session()
-            except (BrowserGone, Refused):
+            except (BrowserGone, CommandRefused):
                 self._forget(session)
                 continue
             self.current = tab

@@ -104,7 +104,7 @@ class AxNode(msgspec.Struct):
     child_ids: Sequence[str] = ()
 
 
-class Frame(msgspec.Struct, frozen=True):
+class PageFrame(msgspec.Struct, frozen=True):
     """A frame of a page: the address that it shows, and the ids of those that it is in."""
 
     id: str
@@ -112,13 +112,13 @@ class Frame(msgspec.Struct, frozen=True):
     above: tuple[str, ...] = ()
 
 
-def flatten_frames(tree: Mapping[str, Any]) -> list[Frame]:
+def flatten_frames(tree: Mapping[str, Any]) -> list[PageFrame]:
     """The frames of a page, the main one first."""
-    found: list[Frame] = []
+    found: list[PageFrame] = []
     left: list[tuple[Mapping[str, Any], tuple[str, ...]]] = [(tree, ())]
     while left and len(found) < MAX_FRAMES:
         each, above = left.pop(0)
-        frame = Frame(str(each["frame"]["id"]), str(each["frame"].get("url", "")), above)
+        frame = PageFrame(str(each["frame"]["id"]), str(each["frame"].get("url", "")), above)
         found.append(frame)
         left.extend((child, (*above, frame.id)) for child in each.get("childFrames", ()))
     return found

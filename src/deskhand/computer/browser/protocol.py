@@ -29,7 +29,7 @@ class BrowserGone(ToolError):
     """The browser has ended, or its page has crashed or does not answer."""
 
 
-class Refused(ToolError):
+class CommandRefused(ToolError):
     """The browser has refused a command."""
 
 
@@ -115,7 +115,7 @@ class Protocol:
         session: str = "",
         timeout_s: float = CALL_S,
     ) -> dict[str, Any]:
-        """What the browser answers to this command. Raises Refused, BrowserGone."""
+        """What the browser answers to this command. Raises CommandRefused, BrowserGone."""
         number = self.post(method, params or {}, session)
         call = self._calls[number] = _Call(session)
         try:
@@ -130,5 +130,5 @@ class Protocol:
         if call.answer is None:
             raise BrowserGone(f"the page has not answered for {timeout_s:.0f} s ({method})")
         if call.answer.error is not None:
-            raise Refused(f"the browser refused {method}: {call.answer.error.message[:200]}")
+            raise CommandRefused(f"the browser refused {method}: {call.answer.error.message[:200]}")
         return call.answer.result

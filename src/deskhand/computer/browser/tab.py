@@ -15,19 +15,19 @@ import msgspec
 
 from ...types.errors import ToolError
 from ..elements import Element, RefTable, StaleRef, quote
-from ..snapshot import Line, list_lines
+from ..snapshot import SnapshotLine, list_lines
 from . import page_scripts
 from .page_tree import (
     COMPUTED_STYLES,
     MAX_CONTENT_NAME_CHARS,
-    Frame,
+    PageFrame,
     PageKey,
     TreeBuilder,
     flatten_frames,
     read_ax_nodes,
     read_looks,
 )
-from .protocol import CALL_S, WRONG_SHAPES, BrowserGone, Protocol, Refused
+from .protocol import CALL_S, WRONG_SHAPES, BrowserGone, CommandRefused, Protocol
 
 LOAD_S = 30.0
 SETTLE_S = 4.0
@@ -78,12 +78,12 @@ class Tab:
         self.url = "about:blank"
         self.title = ""
         self.refs = RefTable(numbers)
-        self.frames: dict[str, Frame] = {}
+        self.frames: dict[str, PageFrame] = {}
         self.opener_url = ""
         self._shown: dict[str, tuple[str, str]] = {}
         self._secret: set[PageKey] = set()
         self.root = Element("page")
-        self.lines: list[Line] = []
+        self.lines: list[SnapshotLine] = []
         self.dialog: Dialog | None = None
         self.chooser = 0
         self.drag_data: Any = None
@@ -101,7 +101,7 @@ class Tab:
     # What it says
 
     async def open_session(self) -> None:
-        """Have it tell what happens. Raises BrowserGone, Refused."""
+        """Have it tell what happens. Raises BrowserGone, CommandRefused."""
         # Without waiting for answers: a tab that a page has opened gives some of them only when it
         # is let go on.
         for method, params in (
@@ -203,7 +203,7 @@ class Tab:
     async def call(
         self, method: str, params: dict[str, Any] | None = None, timeout_s: float = CALL_S
     ) -> dict[str, Any]:
-        """Raises Refused, BrowserGone."""
+        """Raises CommandRefused, BrowserGone."""
         if self.failure:
             raise BrowserGone(f"{self.failure}: close the tab and open the page again")
         return await self._protocol.call(method, params, self._session, timeout_s)
@@ -229,7 +229,7 @@ class Tab:
             raise failed
 
     def release_mouse(self, x: float, y: float, button: str = "left") -> None:
-        """Let go of the button, whatever has become of what was done with it."""
+        """Let go of the button, and of a drag, whatever has become of what was done with it."""
         event = {"type": "mouseReleased", "x": x, "y": y, "button": button, "clickCount": 1}
         self._protocol.post("Input.dispatchMouseEvent", event, self._session)
         self._protocol.post("Input.setInterceptDrags", {"enabled": False}, self._session)
@@ -256,7 +256,7 @@ class Tab:
 
         try:
             await self.until_asked(begin)
-        except Refused as error:
+        except CommandRefused as error:
             raise ToolError(f"{url[:200]} cannot be opened: {error}") from error
         error_text = str(begun.get("errorText", ""))
         if begun.get("isDownload") or error_text == "net::ERR_ABORTED":
@@ -314,7 +314,7 @@ class Tab:
         )
         nodes = {}
         for frame in frames:
-            with suppress(Refused):  # it has gone meanwhile
+            with suppress(CommandRefused):  # it has gone meanwhile
                 asked = {"frameId": frame.id}
                 found = await self.call("Accessibility.getFullAXTree", asked, LOAD_S)
                 nodes[frame.id] = read_ax_nodes(found.get("nodes", ()))
@@ -332,7 +332,7 @@ class Tab:
             if each.ref:
                 self._shown[each.ref] = (each.role, each.name)
 
-    def remember_lines(self) -> list[Line]:
+    def remember_lines(self) -> list[SnapshotLine]:
         """The lines of what it shows now, which are compared with later ones. Returns those
         before."""
         before = self.lines
@@ -352,7 +352,7 @@ class Tab:
         element = self.refs.find(ref)
         key = _key_of(element)
         words = None
-        with suppress(Refused):
+        with suppress(CommandRefused):
             words = await self.run_on(key, page_scripts.READ_WORDS)
         if words is None:
             await self.look()  # it may have been drawn anew
@@ -381,7 +381,7 @@ class Tab:
             try:
                 found = await self.call("DOM.resolveNode", asked)
                 break
-            except Refused:
+            except CommandRefused:
                 if fresh:
                     raise
         called = {

@@ -442,7 +442,14 @@ class _Step:
             "awaitPromise": True,
             "userGesture": True,
         }
-        answer = await self.tab.call("Runtime.evaluate", asked, MAX_WAIT_S)
+        answer: dict[str, Any] = {}
+
+        async def run() -> None:
+            answer.update(await self.tab.call("Runtime.evaluate", asked, MAX_WAIT_S))
+
+        await self.tab.until_asked(run)
+        if "result" not in answer:
+            return ""  # it has asked something, or closed the page
         if "exceptionDetails" in answer:
             thrown = answer["exceptionDetails"].get("exception", {})
             raise ToolError(f"the script failed: {str(thrown.get('description', ''))[:500]}")

@@ -54,7 +54,7 @@ class ScreenWindow(msgspec.Struct, frozen=True):
     height: int
 
 
-class Screen(Protocol):
+class DesktopScreen(Protocol):
     """A screen. It blocks, so it is called from a thread; all raise ToolError."""
 
     @property

@@ -16,8 +16,8 @@ import msgspec
 from ...types.errors import ToolError
 from ..elements import Element, RefTable, StaleRef, describe, quote
 from ..repeats import RepeatWatch
-from ..snapshot import Line, list_lines
-from .base import SPI, Bus, NoAnswer, NodeKey, Screen, ScreenWindow
+from ..snapshot import SnapshotLine, list_lines
+from .base import SPI, Bus, DesktopScreen, NoAnswer, NodeKey, ScreenWindow
 from .window_tree import EDITABLE, PASSWORD_ROLE, Node, is_role, tidy_name
 from .windows import Window, WindowReader
 
@@ -44,13 +44,13 @@ _COMPONENT = f"{SPI}.Component"
 _TEXT_FIELD = f"{SPI}.EditableText"
 
 
-class View(msgspec.Struct):
+class WindowView(msgspec.Struct):
     """What one conversation looks at: the window that is `current`, what it showed, and what was
     done in it."""
 
     current: Window | None = None
     root: Element = msgspec.field(default_factory=lambda: Element("window"))
-    lines: list[Line] = []
+    lines: list[SnapshotLine] = []
     repeats: RepeatWatch = msgspec.field(default_factory=RepeatWatch)
 
 
@@ -71,22 +71,22 @@ class Chosen(msgspec.Struct, frozen=True):
 class Desktop:
     """One desktop. `windows` are those that were listed last."""
 
-    def __init__(self, bus: Bus, screen: Screen | None) -> None:
+    def __init__(self, bus: Bus, screen: DesktopScreen | None) -> None:
         self._bus = bus
         self._reader = WindowReader(bus)
         self._screen = screen
         self._numbers = itertools.count(1)
         self._tables: dict[NodeKey, RefTable] = {}
-        self._views: dict[str, View] = {}
+        self._views: dict[str, WindowView] = {}
         self.windows: list[Window] = []
 
     @property
     def is_connected(self) -> bool:
         return self._bus.is_connected and (self._screen is None or self._screen.is_connected)
 
-    def view_of(self, session: str) -> View:
+    def view_of(self, session: str) -> WindowView:
         """What this conversation looks at."""
-        view = self._views.pop(session, None) or View()
+        view = self._views.pop(session, None) or WindowView()
         self._views[session] = view  # the latest last
         while len(self._views) > MAX_VIEWS:
             del self._views[next(iter(self._views))]
@@ -119,7 +119,7 @@ class Desktop:
             raise ToolError(f"no window is meant by that; there are: {names or 'none'}")
         raise ToolError(f"several windows are meant by that: {names}")
 
-    def choose(self, view: View, ref: str, window: str) -> Chosen:
+    def choose(self, view: WindowView, ref: str, window: str) -> Chosen:
         """What an action on this ref, or in this window, is about, by what was seen last; with
         neither in the window that is looked at. Raises ToolError."""
         if ref and window:
@@ -136,7 +136,7 @@ class Desktop:
             raise ToolError("say which window is meant")
         return Chosen(keys[view.current.key])
 
-    async def look(self, view: View, window: Window) -> Element:
+    async def look(self, view: WindowView, window: Window) -> Element:
         """What this window shows. Raises ToolError."""
         if view.current is None or window.key != view.current.key:
             view.lines = []
@@ -351,7 +351,7 @@ class Desktop:
         return chosen[0]
 
     async def take_picture(self) -> tuple[int, int, bytes]:
-        """The screen, as `Screen.take_picture`. Raises ToolError."""
+        """The screen, as `DesktopScreen.take_picture`. Raises ToolError."""
         picture: tuple[int, int, bytes] = await self._on_screen("take_picture")
         return picture
 
@@ -365,7 +365,7 @@ class Desktop:
 
     async def settle(self, window: Window) -> None:
         """Wait until this window shows the same twice, for SETTLE_S at most."""
-        before: Sequence[Line] = ()
+        before: Sequence[SnapshotLine] = ()
         with anyio.move_on_after(SETTLE_S), suppress(NoAnswer):
             while True:
                 await anyio.sleep(QUIET_S)

@@ -38,9 +38,9 @@ _ACCESSIBLE = {
 }
 
 
-def find_missing(programs: Mapping[str, str] = PROGRAMS) -> list[str]:
+def find_missing() -> list[str]:
     """The Debian packages of those programs that are not installed."""
-    return sorted({package for name, package in programs.items() if shutil.which(name) is None})
+    return sorted({package for name, package in PROGRAMS.items() if shutil.which(name) is None})
 
 
 class VirtualScreen:

@@ -40,6 +40,8 @@ from .windows import Window
 DESKTOP = "desktop"
 SOURCE = "desktop:"
 """So begins the source of what a program shows; its name follows."""
+_WINDOWS = Label("untrusted", OWNER_READERS, SOURCE)
+"""That of an error, which may quote the titles of any."""
 MAX_WAIT_S = 60.0
 MAX_TYPED_CHARS = 20_000
 
@@ -142,15 +144,14 @@ class DesktopTool:
         given = decode_arguments(arguments, DesktopArguments, DESKTOP)
         if "owner" not in context.principal.roles:
             raise ToolError("only an owner may have the desktop used: it is theirs")
-        acts = given.action not in (*_LOOKING, "launch")
-        asked = self._choose(given, context.session) if acts else None
-        if acts and asked is None:
-            raise ToolError("look at the windows first")
-        desktop = await self._host.open()
-        async with self._host.lock:
-            step = _Step(self._host, desktop, context)
-            with label_errors(step.label):
-                return await step.do(given, asked)
+        with label_errors(call_label(context), _WINDOWS):
+            acts = given.action not in (*_LOOKING, "launch")
+            asked = self._choose(given, context.session) if acts else None
+            if acts and asked is None:
+                raise ToolError("look at the windows first")
+            desktop = await self._host.open()
+            async with self._host.lock:
+                return await _Step(self._host, desktop, context).do(given, asked)
 
 
 def make_source(window: Window) -> str:
@@ -175,12 +176,8 @@ class _Step:
         self._notes: list[str] = []
         self._others: list[Window] = []
 
-    @property
-    def label(self) -> Label:
-        """That of all that windows say: it is the owner's, and whoever wrote it is not known."""
-        return self._label([*self._desktop.windows])
-
     def _label(self, windows: list[Window]) -> Label:
+        """That of what these windows say: it is the owner's, and whoever wrote it is not known."""
         source = "\n".join(sorted({make_source(each) for each in windows})) or SOURCE
         return join_labels((call_label(self._context), Label("untrusted", OWNER_READERS, source)))
 
@@ -332,11 +329,11 @@ class _Step:
                 for each in self._desktop.windows
             )
             lines = [*lines, "windows:", *names]
-            label = self.label
+            label = self._label(self._desktop.windows)
         else:
             lines = [f"[window {quote(window.shown_name)}]", *lines]
             label = self._label([window, *self._others])
-        shown = escape_invisible_lines([*lines, text])
+        shown = _escape_lines([*lines, text])
         return await make_bounded_result(shown, self._context, label)
 
     async def _take_screenshot(self) -> Done:
@@ -344,12 +341,12 @@ class _Step:
         data = await anyio.to_thread.run_sync(encode_picture, width, height, pixels)
         blob = await self._context.reach.host.put_blob(data)
         done = await self._finish("", listed=True)
-        picture = Image(blob, "image/jpeg", "screen.jpg", self.label)
+        picture = Image(blob, "image/jpeg", "screen.jpg", self._label(self._desktop.windows))
         parts: tuple[ResultPart, ...] = (*done.parts, picture)
         return replace(done, parts=parts)
 
 
-def escape_invisible_lines(lines: list[str]) -> str:
+def _escape_lines(lines: list[str]) -> str:
     """These lines, with what nobody sees in them written out."""
     return "\n".join(escape_invisible(each) for text in lines for each in text.split("\n")).rstrip()
 
