@@ -29,6 +29,7 @@ from .page_tree import (
 )
 from .protocol import CALL_S, WRONG_SHAPES, BrowserGone, CommandRefused, Protocol
 
+START_URL = "about:blank"
 LOAD_S = 30.0
 SETTLE_S = 4.0
 QUIET_S = 0.12
@@ -75,7 +76,7 @@ class Tab:
         self.number = number
         self._may_enter = may_enter
         self._is_opening = False
-        self.url = "about:blank"
+        self.url = START_URL
         self.title = ""
         self.refs = RefTable(numbers)
         self.frames: dict[str, PageFrame] = {}
@@ -113,7 +114,8 @@ class Tab:
         ):
             self._protocol.post(method, params, self._session)
         frames = await self.call("Page.getFrameTree")
-        self.url = str(frames["frameTree"]["frame"].get("url", ""))
+        if self.url == START_URL:  # it may have gone on while this was answered
+            self.url = str(frames["frameTree"]["frame"].get("url", ""))
 
     def take_event(self, method: str, said: dict[str, Any]) -> None:
         """Take in what has happened."""
@@ -196,7 +198,7 @@ class Tab:
     @property
     def has_begun(self) -> bool:
         """Whether it shows something else than nothing, or never will."""
-        return self._is_held_up or self.url not in ("", ":", "about:blank")
+        return self._is_held_up or self.url not in ("", ":", START_URL)
 
     # What it is told
 
