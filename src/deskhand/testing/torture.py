@@ -35,6 +35,7 @@ WAITING = 8
 KILL_WITHIN_S = 0.5
 READY_S = 60.0
 DRAIN_S = 60.0
+STOP_S = 40.0
 OPEN_TURNS = 0.7
 SESSIONS = 1_000
 FAILURES = 0.02
@@ -241,8 +242,13 @@ class Torture:
     async def _last_life(self) -> None:
         child = await self._start()
         await self.drain()
-        child.kill()
-        await child.wait()
+        child.terminate()  # a kill would leave what it just wrote half written
+        with anyio.move_on_after(STOP_S):
+            await child.wait()
+        if child.returncode is None:
+            self.report.faults.append(f"it did not end within {STOP_S:.0f} s")
+            child.kill()
+            await child.wait()
 
     async def drain(self) -> None:
         """Let this life finish everything."""
