@@ -9,7 +9,7 @@ import pytest
 
 from deskhand.channels.base import Closing
 from deskhand.channels.settings import ChannelConfig
-from deskhand.channels.telegram import TelegramChannel, open_telegram
+from deskhand.channels.telegram.channel import TelegramChannel, open_telegram
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.telegram import TelegramServer
 

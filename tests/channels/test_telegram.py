@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from deskhand.channels.settings import ChannelConfig
-from deskhand.channels.telegram import TelegramChannel, open_telegram
-from deskhand.channels.telegram_in import FORWARDED
+from deskhand.channels.telegram.channel import TelegramChannel, open_telegram
+from deskhand.channels.telegram.reader import FORWARDED
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
 from deskhand.testing.telegram import TelegramServer

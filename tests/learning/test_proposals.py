@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from deskhand.agent.state import State
-from deskhand.channels.telegram_text import render_markdown
+from deskhand.channels.rich_text import render_markdown
 from deskhand.learning.proposals.queries import Proposal, StoredProposal
 from deskhand.learning.proposals.review import (
     Reviewing,

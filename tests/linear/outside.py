@@ -16,7 +16,7 @@ from typing import Final
 import h11
 import telegram
 
-from deskhand.channels.telegram_in import Reader
+from deskhand.channels.telegram.reader import Reader
 from deskhand.models.answer_cleaner import AnswerCleaner
 from deskhand.net.framing import make_strict
 from deskhand.tools.label_marks import LabelMarks
@@ -92,8 +92,8 @@ SHORT: Final[dict[str, tuple[int, str]]] = {
 }
 """The same of regular expressions alone, by the beginning of their file and name."""
 MADE: Final[dict[str, str]] = {
-    "channels/telegram_in.py:_is_addressed": "the bot's own name; fed below",
-    "channels/telegram_in.py:_read_text": "the bot's own name; fed below",
+    "channels/telegram/reader.py:_is_addressed": "the bot's own name; fed below",
+    "channels/telegram/reader.py:_read_text": "the bot's own name; fed below",
     "models/shim_correcting.py:_correct_fact": "a word of a request of at most 160 characters",
     "models/shim_library.py:has_example_shape": "a number or a text, escaped; one word",
     "models/shim_mending.py:make_swap_program": "a word, escaped",
@@ -133,7 +133,7 @@ UNFED: Final[dict[str, str]] = {
     "types/errors.py:first_of_group": "groups of exceptions in each other, a few at most",
     "agent/judge_call.py:_describe_missing_tool": "64 characters beside the names of our tools",
     "agent/rewind.py:RewindView.turns_at": "once for each turn of a conversation",
-    "channels/telegram.py:": "calls another method of that name, of Reader: fed by hand",
+    "channels/telegram/channel.py:": "calls another method of that name, of Reader: fed by hand",
     "memory/meaning.py:_EmbeddingIndex.": "rows of a table, in batches",
     "models/decode.py:make_calls": "looks for a free id among the calls of one reply",
     "models/shim_mending.py:": _TREE,
@@ -191,7 +191,7 @@ beginning of the name."""
 def drivers() -> dict[str, Feed]:
     """What is fed by hand, since it needs more than text."""
     return {
-        "channels/telegram_in.py:Reader": _telegram,
+        "channels/telegram/reader.py:Reader": _telegram,
         "models/answer_cleaner.py:AnswerCleaner": _answer,
         "tools/label_marks.py:LabelMarks": _marked,
         "net/framing.py:make_strict": _http,

@@ -48,7 +48,7 @@ MAY = {
     "models/local_servers.py",  # servers of models on this machine
     "models/sight.py",  # servers of models that a person configured
     "supervision/doctor.py",  # addresses that a person configured
-    "channels/telegram_out.py",  # names of errors
+    "channels/telegram/translate.py",  # names of errors
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from deskhand.channels.telegram_text import MAX_TEXT_UNITS, count_units
+from deskhand.channels.rich_text import MAX_TEXT_UNITS, count_units
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import Parts, open_app

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import telegram
 from telegram.constants import ChatType
 
-from ..types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
-from ..types.labels import Label
-from ..types.messages import Audio, File, Image, Message, Part, Text
+from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
+from ...types.labels import Label
+from ...types.messages import Audio, File, Image, Message, Part, Text
 
 PRESS_PREFIX = "press:"
 """What the id of a pressed button begins with, so that an answer to it can be told from one to a

@@ -19,7 +19,7 @@ from markdown_it.rules_inline import StateInline, link
 from markdown_it.token import Token
 
 from ..types.addresses import find_live_spans
-from .telegram_table import make_list_items, read_alignments, read_table, render_columns
+from .text_table import make_list_items, read_alignments, read_table, render_columns
 
 MAX_TEXT_UNITS = 4096
 MAX_MARKDOWN_CHARS = 100_000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.channels.telegram_text import Rich, Span, count_units, render_markdown, split_text
+from deskhand.channels.rich_text import Rich, Span, count_units, render_markdown, split_text
 
 SHOWN: list[tuple[str, str, list[tuple[str, str, str]]]] = [
     ("plain", "plain", []),

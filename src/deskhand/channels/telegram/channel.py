@@ -6,28 +6,23 @@ confirmed when the next inbound is asked for, and never before.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
-from hashlib import sha256
 
 import anyio
-import msgspec
 import telegram
 from msgspec.structs import replace
 from telegram import error as faults
 from telegram.request import HTTPXRequest
 
-from ..types.commands import COMMANDS
-from ..types.commit import Outgoing
-from ..types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
-from ..types.folders import make_private_folder
-from ..types.identity import Address, Edit, Inbound
-from ..types.messages import File, Image, Text
-from .base import (
+from ...types.commands import COMMANDS
+from ...types.commit import Outgoing
+from ...types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
+from ...types.identity import Address, Edit, Inbound
+from ...types.messages import File, Image, Text
+from ..base import (
     Acknowledging,
     Allowing,
     Channel,
@@ -41,22 +36,21 @@ from .base import (
     Removing,
     Typing,
 )
-from .telegram_in import PRESS_PREFIX, Reader, make_message_id, parse_message_number
-from .telegram_out import (
-    Piece,
+from ..long_sends import LongSends
+from ..only_reader import only_reader
+from ..pieces import MessageForm, Piece, is_long, make_pieces, prepend_note
+from ..rich_text import MAX_TEXT_UNITS, Rich
+from .reader import PRESS_PREFIX, Reader, make_message_id, parse_message_number
+from .translate import (
     make_entity,
     make_keyboard,
-    make_pieces,
     parse_chat_id,
     placement_options,
-    prepend_note,
     translate_error,
 )
-from .telegram_text import Rich
 
 POLL_TIMEOUT_S = 25
-RENDER_IN_THREAD_CHARS = 5_000
-"""What is longer is rendered in a thread: that may take most of a second."""
+FORM = MessageForm(MAX_TEXT_UNITS, caption=1024)
 ALLOWED_UPDATES = ["message", "edited_message", "callback_query", "message_reaction"]
 EDIT_INTERVAL_S = 1.0
 GROUP_EDIT_INTERVAL_S = 3.5
@@ -95,14 +89,6 @@ def open_telegram(context: ChannelContext) -> TelegramChannel:
     return TelegramChannel(context, token)
 
 
-class _Sent(msgspec.Struct):
-    """What has become of a message that takes several: the ids so far, and whether the next may
-    have arrived."""
-
-    ids: list[str] = []
-    doubt: bool = False
-
-
 class TelegramChannel:
     """One bot. What it says is formatted with entities, and without previews of links, which would
     fetch them."""
@@ -125,13 +111,13 @@ class TelegramChannel:
         self._opened = False
         self._me = telegram.User(int(token.partition(":")[0]), "", True)
         self._health = ChannelHealth()
-        self._partial_sends: dict[str, _Sent] = {}
+        self._long_sends = LongSends()
         self._pressed: dict[str, list[tuple[str, str]]] = {}
 
     # ------------------------------------------------------------------ in
 
     async def receive(self) -> AsyncIterator[Inbound]:
-        with self._poll_lock():
+        with self._only_reader():
             reader = await self._start_polling()
             offset = 0
             while True:
@@ -177,24 +163,13 @@ class TelegramChannel:
         return bytes(await file.download_as_bytearray(read_timeout=60))
 
     @contextmanager
-    def _poll_lock(self) -> Iterator[None]:
-        """Two that read one bot take each other's messages: only one of this home may."""
-        digest = sha256(self._token.encode()).hexdigest()[:16]
-        make_private_folder(self._context.state)
-        lock = self._context.state / f"poll-{digest}.lock"
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def _only_reader(self) -> Iterator[None]:
         try:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                why = (
-                    "another channel of this Deskhand uses the same bot: give each channel its "
-                    "own token"
-                )
-                raise self._record_error(ChannelError(why, retry_after_s=30)) from error
-            yield
-        finally:
-            os.close(fd)
+            with only_reader(self._context.state, self._token):
+                yield
+        except ChannelError as error:
+            self._record_error(error)
+            raise
 
     # ------------------------------------------------------------------ out
 
@@ -269,51 +244,22 @@ class TelegramChannel:
             )
 
     async def _deliver(self, outgoing: Outgoing, mark: str, into: str) -> str:
-        """Say it in as many messages as it takes; the first of them is written over message `into`.
+        """Say it in as many messages as it takes; the first of them is written over message
+        `into`."""
+        over = bool(into)
+        cut = partial(make_pieces, outgoing, FORM, over=over)
+        pieces = await anyio.to_thread.run_sync(cut) if is_long(outgoing) else cut()
 
-        What has arrived is remembered, so that the next try goes on behind it and marks only what
-        is in doubt.
-        """
-        cut = partial(make_pieces, outgoing, over=bool(into))
-        long = (
-            sum(len(part.text) for part in outgoing.parts if isinstance(part, Text))
-            > RENDER_IN_THREAD_CHARS
-        )
-        pieces = await anyio.to_thread.run_sync(cut) if long else cut()
-        asks = max(
-            (i for i, piece in enumerate(pieces) if piece.file is None), default=0
-        )  # where its buttons are
-        known = self._partial_sends.setdefault(outgoing.key, _Sent())
-        if len(self._partial_sends) > MAX_REMEMBERED:
-            del self._partial_sends[next(iter(self._partial_sends))]
-        if known.ids and not known.doubt:
-            mark = ""
-        doubtful = max(len(known.ids), int(bool(into)))
-        known.doubt = True
-        try:
-            await self._open()
-            for i in range(len(known.ids), len(pieces)):
-                piece = (
-                    replace(pieces[i], words=prepend_note(pieces[i].words, mark))
-                    if i == doubtful
-                    else pieces[i]
-                )
-                first = outgoing if i == 0 else replace(outgoing, reply_to="")
+        async def send(i: int, piece: Piece) -> str:
+            first = outgoing if i == 0 else replace(outgoing, reply_to="")
+            async with self._translate_errors():
+                await self._open()
                 if piece.file is not None:
-                    known.ids.append(await self._send_file(first, piece, piece.file))
-                    continue
-                keys = make_keyboard(outgoing.ask) if i == asks else None
-                known.ids.append(
-                    await self._send_text(first, piece.words, keys, into if i == 0 else "")
-                )
-        except faults.TelegramError as error:
-            fault = self._record_error(translate_error(error))
-            known.doubt = not fault.unsent
-            fault.unsent = fault.unsent and not known.ids
-            raise fault from error
-        self._health = replace(self._health, ok_at=self._context.now())
-        self._partial_sends.pop(outgoing.key, None)
-        return next(iter(known.ids[asks if outgoing.ask is not None else 0 :]), "")
+                    return await self._send_file(first, piece, piece.file)
+                keys = make_keyboard(outgoing.ask) if piece.asks else None
+                return await self._send_text(first, piece.words, keys, into if i == 0 else "")
+
+        return await self._long_sends.send(outgoing, pieces, mark, send, over=over)
 
     async def _send_text(
         self, outgoing: Outgoing, rich: Rich, keys: telegram.InlineKeyboardMarkup | None, into: str

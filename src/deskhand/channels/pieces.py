@@ -1,0 +1,130 @@
+"""What is to be said, cut into the messages that a platform takes. All of it pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from ..types.commit import Choices, Outgoing
+from ..types.messages import File, Image, Text
+from .rich_text import Rich, Span, count_units, defang_links, render_markdown, split_text
+
+NOTE_UNITS = 40
+MAX_BUTTONS = 20
+RENDER_IN_THREAD_CHARS = 5_000
+"""What is longer is rendered in a thread: that may take most of a second."""
+_ALLOW = "Allow this?\n"
+_ALLOW_ALL = "Allow all of these?\n"
+_WAITS = "This needs approval:\n"
+_BUTTON_LABELS = {"once": "Yes, once", "always": "Always this", "no": "No", "never": "Never this"}
+_JOINT_BUTTON_LABELS = {"once": "Yes, all", "each": "One by one", "no": "No"}
+
+
+class MessageForm(msgspec.Struct, frozen=True):
+    """What a platform takes as one message. Lengths count UTF-16 code units, which are never fewer
+    than characters. `caption` is the most that stands with a file, 0 for nothing. `markup` writes
+    the text as it is sent, where that makes it longer."""
+
+    text: int
+    caption: int = 0
+    buttons: bool = True
+    markup: Callable[[Rich], str] | None = None
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """One message: words, or a file with its caption. `asks`: the buttons stand beneath it."""
+
+    words: Rich = Rich("")
+    file: Image | File | None = None
+    asks: bool = False
+
+
+def is_long(outgoing: Outgoing) -> bool:
+    """Whether its pieces should be made in a thread."""
+    texts = (part.text for part in outgoing.parts if isinstance(part, Text))
+    return sum(map(len, texts)) > RENDER_IN_THREAD_CHARS
+
+
+def make_pieces(outgoing: Outgoing, form: MessageForm, *, over: bool = False) -> list[Piece]:
+    """The messages that it takes. The words stand with the first file, and go on behind it where
+    they are too long for that; with `over` they are written over a message that is there, which
+    takes no file."""
+    ask = outgoing.ask
+    files = [part for part in outgoing.parts if isinstance(part, Image | File)]
+    captioned = bool(files and form.caption) and ask is None and not over
+    texts = render_texts(outgoing, form, first=form.caption - NOTE_UNITS if captioned else 0)
+    caption = texts.pop(0) if captioned and texts else Rich("")
+    words = [Piece(text) for text in texts]
+    if words and ask is not None and form.buttons:
+        words[-1] = Piece(words[-1].words, asks=True)
+    with_files = [Piece(file=file) for file in files]
+    if not captioned:
+        return words + with_files
+    return [Piece(caption, files[0]), *words, *with_files[1:]]
+
+
+def render_texts(outgoing: Outgoing, form: MessageForm, first: int = 0) -> list[Rich]:
+    """The words, in pieces that leave room for a note, the first one of at most `first` units where
+    that is given. What is to be allowed is shown byte for byte. Of a question that is decided it is
+    the last piece, where its buttons were.
+    """
+    ask = outgoing.ask
+    limit = form.text - NOTE_UNITS
+    if ask is None or not (ask.approval or ask.decided or (form.buttons and has_buttons(ask))):
+        words = render_markdown(
+            "".join(part.text for part in outgoing.parts if isinstance(part, Text))
+        )
+        return list(_split(defang_links(words, outgoing.links), form.markup, limit, first))
+    rich = render_markdown(ask.question)
+    links = outgoing.links
+    if ask.approval:
+        links = links or ()  # why it is asked may name the very address that is not to be followed
+        head = _WAITS if not ask.choices else _ALLOW_ALL if "each" in ask.choices else _ALLOW
+        rich = Rich(
+            head + ask.question, (Span("pre", len(head), len(head) + count_units(ask.question)),)
+        )
+    after = ask.decided or ask.note
+    if not after and not form.buttons and ask.choices:
+        after = f"Answer with one of these words: {', '.join(ask.choices)}"
+    whole = defang_links(Rich(f"{rich.text}\n\n{after}".rstrip(), rich.spans), links)
+    pieces = list(_split(whole, form.markup, limit))
+    return pieces[-1:] if ask.decided else pieces
+
+
+def _split(
+    rich: Rich, markup: Callable[[Rich], str] | None, limit: int, first: int = 0
+) -> Iterator[Rich]:
+    """In pieces that are short enough once they are marked up."""
+    for i, piece in enumerate(split_text(rich, limit, first)):
+        most = first if first and i == 0 else limit
+        if markup is not None and most > 1 and count_units(markup(piece)) > most:
+            yield from _split(piece, markup, most // 2)
+        else:
+            yield piece
+
+
+def prepend_note(rich: Rich, note: str) -> Rich:
+    if not note:
+        return rich
+    head = f"({note})\n"
+    moved = (
+        Span(each.kind, each.start + len(head), each.end + len(head), each.detail)
+        for each in rich.spans
+    )
+    return Rich(
+        (head + rich.text).rstrip(), (Span("italic", 0, len(head) - 1), *moved), rich.guarded
+    )
+
+
+def has_buttons(ask: Choices) -> bool:
+    """Whether its answers are few enough to be buttons, and still asked for."""
+    return not ask.decided and 0 < len(ask.choices) <= MAX_BUTTONS
+
+
+def find_button_label(ask: Choices, choice: str) -> str:
+    """What stands on the button for this answer."""
+    if not ask.approval:
+        return choice
+    named = _JOINT_BUTTON_LABELS if "each" in ask.choices else _BUTTON_LABELS
+    return named.get(choice, choice)
