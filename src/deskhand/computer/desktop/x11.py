@@ -53,6 +53,7 @@ _KEYS = {
     "pagedown": "Next",
     **{f"f{n}": f"F{n}" for n in range(1, 13)},
 }
+ANSWER_S = 10.0
 _HELD = X.ShiftMask | X.LockMask | X.ControlMask | X.Mod1Mask | X.Mod4Mask
 
 
@@ -60,12 +61,15 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 def _on_display(method: C) -> C:
-    """The method, whose errors of the connection are ToolErrors."""
+    """The method, whose errors of the connection are ToolErrors. One thread at a time: of two that
+    wait for an answer, python-xlib may let one wait for ever."""
 
     @wraps(method)
     def run(self: X11Screen, *arguments: Any) -> Any:
         if not self.is_connected:
             raise ToolError("the screen has ended")
+        if not self.lock.acquire(timeout=ANSWER_S):
+            raise ToolError("the screen does not answer")
         try:
             return method(self, *arguments)
         except (error.ConnectionClosedError, OSError) as problem:
@@ -73,6 +77,8 @@ def _on_display(method: C) -> C:
             raise ToolError("the screen has ended") from problem
         except (error.XError, struct.error, AttributeError) as problem:
             raise ToolError(f"the screen did not do it: {type(problem).__name__}") from problem
+        finally:
+            self.lock.release()
 
     return cast("C", run)
 
@@ -83,6 +89,7 @@ class X11Screen:
 
     def __init__(self, name: str, cookie: bytes = b"") -> None:
         self.is_connected = True
+        self.lock = threading.RLock()
         try:
             with _given_cookie(cookie):
                 self._display = display.Display(name)
