@@ -75,6 +75,7 @@ class Desktop:
         self._bus = bus
         self._reader = WindowReader(bus)
         self._screen = screen
+        self._turn = anyio.Lock()
         self._numbers = itertools.count(1)
         self._tables: dict[NodeKey, RefTable] = {}
         self._views: dict[str, WindowView] = {}
@@ -360,8 +361,9 @@ class Desktop:
         if self._screen is None:
             raise ToolError("keys, clicks and pictures need an X11 screen; there is none here")
         act = partial(getattr(self._screen, name), *arguments)
-        # A screen that hangs must not hold up who stops this.
-        return await anyio.to_thread.run_sync(act, abandon_on_cancel=True)
+        async with self._turn:  # one after the other, in the order in which they ask
+            # A screen that hangs must not hold up who stops this.
+            return await anyio.to_thread.run_sync(act, abandon_on_cancel=True)
 
     async def settle(self, window: Window) -> None:
         """Wait until this window shows the same twice, for SETTLE_S at most."""

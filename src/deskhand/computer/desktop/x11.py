@@ -61,8 +61,9 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 def _on_display(method: C) -> C:
-    """The method, whose errors of the connection are ToolErrors. One thread at a time: of two that
-    wait for an answer, python-xlib may let one wait for ever."""
+    """The method, whose errors of the connection are ToolErrors. One thread at a time, also beside
+    one that nobody waits for any more: of two that wait for an answer, python-xlib may let one wait
+    for ever."""
 
     @wraps(method)
     def run(self: X11Screen, *arguments: Any) -> Any:
