@@ -10,7 +10,7 @@ CLIENTS := .venv-clients
 BIOME := requirements/biome/node_modules/.bin/biome
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
-TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium mosquitto postgresql xvfb dbus at-spi2-core libatk-adaptor openbox zenity
+TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium dovecot-imapd mosquitto openssl postgresql xvfb dbus at-spi2-core libatk-adaptor openbox zenity
 # Programs of several toolkits, whose windows are used.
 DESKTOP_PACKAGES := galculator gnome-calculator kcalc mousepad gedit featherpad fonts-dejavu-core adwaita-icon-theme
 # What opens the documents that skills write.
@@ -63,6 +63,12 @@ SERVERS := requirements/mcp_servers
 	$(UV) pip sync --quiet --python .venv-mcp/bin/python --require-hashes requirements/mcp_servers.txt
 	@touch $@
 
+# A homeserver, for the tests of the channel.
+.venv-matrix/.ready: requirements/matrix.txt | $(UV)
+	$(UV) venv --quiet --allow-existing .venv-matrix
+	$(UV) pip sync --quiet --python .venv-matrix/bin/python --require-hashes requirements/matrix.txt
+	@touch $@
+
 $(SERVERS)/node_modules/.ready: $(SERVERS)/package-lock.json
 	@command -v npm >/dev/null || bash scripts/deps.sh npm
 	@npm ci --prefix $(SERVERS) --ignore-scripts --no-audit --no-fund --silent
@@ -75,7 +81,7 @@ test-all: check $(VENV)/.tests .venv-mcp/.ready $(SERVERS)/node_modules/.ready #
 	@bash scripts/deps.sh $(OFFICE_PACKAGES) $(DESKTOP_PACKAGES)
 	@TESTS=all $(BIN)/python -m pytest --durations=25
 
-$(VENV)/.tests: $(VENV)/.dev $(CLIENTS)/.ready
+$(VENV)/.tests: $(VENV)/.dev $(CLIENTS)/.ready .venv-matrix/.ready
 	@bash scripts/deps.sh $(TEST_PACKAGES)
 	@touch $@
 
@@ -164,6 +170,7 @@ lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml bench/agentdojo/agentdojo.in -o requirements/agentdojo.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 tests/web/clients/clients.in -o requirements/clients.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 $(SERVERS)/mcp_servers.in -o requirements/mcp_servers.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 requirements/matrix/matrix.in -o requirements/matrix.txt
 
 release: | $(UV) ## Build the wheel and the source archive into dist/, try them, and list what is installed with which licence
 	@UV=$(UV) python3 scripts/release.py dist

@@ -20,7 +20,7 @@ import deskhand
 from deskhand.models.base import Model
 from deskhand.runtime.app import App
 from deskhand.testing.scripted import ScriptedModel
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 
 from .runtime.telegram_home import ANN, World, asked, calling, until
 

@@ -11,7 +11,7 @@ from deskhand.channels.base import Closing
 from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.telegram.channel import TelegramChannel, open_telegram
 from deskhand.testing.channel import MemoryContext
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 
 Open = Callable[..., TelegramChannel]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -14,13 +16,35 @@ from msgspec.structs import replace
 from deskhand.channels.base import Channel
 from deskhand.testing.channel import MemoryEditor
 from deskhand.testing.channel_suite import CASES, Case, Stage
+from deskhand.testing.discord.server import DiscordServer
+from deskhand.testing.mail.server import MailServer
+from deskhand.testing.matrix.synapse import Homeserver, Synapse
 from deskhand.testing.platform import HttpChannel, Platform, Update
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.slack.server import SlackServer
+from deskhand.testing.telegram.server import TelegramServer
+from deskhand.testing.twitch.server import TwitchServer
 from deskhand.types.identity import Address, Said
 from deskhand.types.labels import Label
 from deskhand.types.messages import Audio, File, Image, Message, Text
 
+from .stages import (
+    DiscordStage,
+    MailStage,
+    MatrixStage,
+    MqttStage,
+    SlackStage,
+    TwitchStage,
+    settle,
+)
+
 ANN = 77
+_NUMBERS = count(1)
+SERVERS: dict[str, tuple[Any, Any]] = {
+    "slack": (SlackStage, SlackServer),
+    "discord": (DiscordStage, DiscordServer),
+    "twitch": (TwitchStage, TwitchServer),
+    "mail": (MailStage, MailServer),
+}
 
 
 def live_text(message: Mapping[str, Any]) -> str:
@@ -39,6 +63,7 @@ def live_text(message: Mapping[str, Any]) -> str:
 
 
 class MemoryStage:
+    keeps = True
     nowhere = Address("memory", chat="nowhere")
 
     def __init__(self) -> None:
@@ -68,10 +93,10 @@ class MemoryStage:
         self._channel.waiting = [replace(self._channel.write(text), by_program=True)]
         return True
 
-    def said(self) -> Sequence[str]:
+    async def said(self) -> Sequence[str]:
         return [post.replace("**", "") for post in self._channel.posts.values()]
 
-    def live(self) -> str:
+    async def live(self) -> str:
         return ""
 
     async def away(self, gone: bool) -> None:
@@ -81,6 +106,7 @@ class MemoryStage:
 class PlatformStage:
     """The platform that drops and doubles, here without whims of its own but the doubling."""
 
+    keeps = True
     nowhere = None
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
@@ -109,10 +135,10 @@ class PlatformStage:
     async def bot_says(self, text: str) -> bool:
         return False
 
-    def said(self) -> Sequence[str]:
+    async def said(self) -> Sequence[str]:
         return [sent.text for sent in self._platform.sent]
 
-    def live(self) -> str:
+    async def live(self) -> str:
         return ""
 
     async def away(self, gone: bool) -> None:
@@ -121,6 +147,7 @@ class PlatformStage:
 
 
 class TelegramStage:
+    keeps = True
     nowhere = Address("telegram", "4200", "12345")
 
     def __init__(self, server: TelegramServer, open_: Callable[[], Channel]) -> None:
@@ -157,10 +184,10 @@ class TelegramStage:
         chats.says(4711, text)
         return True
 
-    def said(self) -> Sequence[str]:
+    async def said(self) -> Sequence[str]:
         return self._server.chats.said(ANN)
 
-    def live(self) -> str:
+    async def live(self) -> str:
         """Telegram makes links of words, but not of those in code; and of text that says where it
         leads."""
         return "\n".join(live_text(post.json) for post in self._server.chats.posts[ANN])
@@ -169,20 +196,66 @@ class TelegramStage:
         await (self._server.stop() if gone else self._server.start(self._server.port))
 
 
-@pytest.fixture(params=["memory", "platform", "telegram"])
+PLATFORMS = (
+    "memory",
+    "platform",
+    "telegram",
+    "slack",
+    "discord",
+    "twitch",
+    "mqtt",
+    "mail",
+    "matrix",
+)
+
+
+@pytest.fixture(scope="module")
+def homeserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homeserver]:
+    """Its start takes seconds: one for all."""
+    with Homeserver(tmp_path_factory.mktemp("synapse")) as found:
+        yield found
+
+
+@pytest.fixture(params=PLATFORMS)
 async def stage(
-    request: pytest.FixtureRequest, server: TelegramServer, open_channel: Callable[[], Channel]
+    request: pytest.FixtureRequest,
+    server: TelegramServer,
+    open_channel: Callable[[], Channel],
+    tmp_path: Path,
 ) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
         if request.param == "memory":
             yield MemoryStage()
-        elif request.param == "platform":
-            found = PlatformStage(await stack.enter_async_context(aiohttp.ClientSession()))
-            await found.start()
-            yield found
-            await found.away(True)
-        else:
+        elif request.param == "telegram":
             yield TelegramStage(server, open_channel)
+        elif request.param == "platform":
+            platform = PlatformStage(await stack.enter_async_context(aiohttp.ClientSession()))
+            await platform.start()
+            yield platform
+            await platform.away(True)
+        else:
+            found = await _open_stage(request, stack, tmp_path)
+            await settle(found)
+            yield found
+            for channel in found.opened:
+                await channel.close()
+
+
+async def _open_stage(request: pytest.FixtureRequest, stack: AsyncExitStack, folder: Path) -> Any:
+    state = folder / "state"
+    if request.param == "mqtt":
+        device = MqttStage(folder)
+        await device.away(False)
+        stack.push_async_callback(device.away, True)
+        return device
+    if request.param == "matrix":
+        synapse = await stack.enter_async_context(Synapse(request.getfixturevalue("homeserver")))
+        bot, ann = [await synapse.register(f"{name}{next(_NUMBERS)}") for name in ("bot", "ann")]
+        room = await ann.direct(bot.user_id)
+        await bot.join(room)
+        return MatrixStage(synapse, bot, ann, room, state)
+    make, make_server = SERVERS[request.param]
+    return make(await stack.enter_async_context(make_server()), state)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)

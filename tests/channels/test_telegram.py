@@ -16,7 +16,7 @@ from deskhand.channels.telegram.channel import TelegramChannel, open_telegram
 from deskhand.channels.telegram.reader import FORWARDED
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 from deskhand.types.commands import COMMANDS
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused

@@ -12,7 +12,7 @@ from anyio.from_thread import start_blocking_portal
 from click.testing import CliRunner, Result
 
 from deskhand.cli.root import cli
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 
 KEY = "DESKHAND_CHANNELS__{}__BASE_URL"
 

@@ -19,7 +19,7 @@ import deskhand
 from deskhand.store.postgres_schema import load_migrations
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.postgres import open_schema, running_server
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 
 from .test_worker import House
 

@@ -22,7 +22,7 @@ import pytest
 
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 
 DESKHAND = (sys.executable, "-m", "deskhand")
 

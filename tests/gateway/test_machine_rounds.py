@@ -20,7 +20,7 @@ from deskhand.runtime.app import OWNER, App
 from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 from deskhand.testing.temporary_home import TemporaryHome, wait_for
 from deskhand.types.events import MessageReceived
 from deskhand.types.messages import Message, Text, ToolCall

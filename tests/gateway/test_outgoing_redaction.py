@@ -13,7 +13,7 @@ import pytest
 
 from deskhand.models.base import Request
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 from deskhand.testing.wrappings import OF_ADDRESSES, OF_SECRETS, leaks
 from deskhand.tools.base import Context, Done, Outcome
 from deskhand.tools.define import tool

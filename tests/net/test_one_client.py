@@ -48,7 +48,14 @@ MAY = {
     "models/local_servers.py",  # servers of models on this machine
     "models/sight.py",  # servers of models that a person configured
     "supervision/doctor.py",  # addresses that a person configured
+    "channels/web_api.py",  # the platform's own address, or one that a person configured
+    "channels/discord/channel.py",  # a form for it
+    "channels/discord/gateway.py",  # the address that Discord gives to its bot
+    "channels/mail/channel.py",  # the server of the person's own mailbox
+    "channels/mail/imap.py",  # the same
+    "channels/slack/channel.py",  # the address that Slack gives to its app
     "channels/telegram/translate.py",  # names of errors
+    "channels/twitch/channel.py",  # Twitch's own address
 }
 
 

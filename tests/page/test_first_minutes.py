@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 
 from .conftest import Desk, answer, say, watched
 

@@ -15,8 +15,8 @@ from deskhand.models.base import Model, Request
 from deskhand.runtime.app import App, Parts, open_app, with_channels
 from deskhand.testing.crash import Fuse, fused
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.testing.telegram import TelegramServer
-from deskhand.testing.telegram_chat import Post
+from deskhand.testing.telegram.chat import Post
+from deskhand.testing.telegram.server import TelegramServer
 from deskhand.testing.tools import FileTool
 from deskhand.tools.base import Context, Done, Outcome, Spec, Tool, make_result
 from deskhand.tools.conversation_tools import SendMessage, ask_user

@@ -18,7 +18,7 @@ from deskhand.runtime.onboarding import DEMO_MODEL, EXAMPLE_REQUESTS, Onboarding
 from deskhand.testing import tour
 from deskhand.testing.llm import FakeLLM
 from deskhand.testing.llm_script import Behaviour, FakeCall
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 from deskhand.types.commit import Change
 from deskhand.types.errors import ConfigError, ModelUnknown
 from deskhand.web.setup_views import Key

@@ -16,8 +16,8 @@ from deskhand.gateway.streamed_replies import GOES_ON
 from deskhand.models.base import Request
 from deskhand.testing.crash import Crash, Fuse
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.testing.telegram import TelegramServer
-from deskhand.testing.telegram_chat import Post
+from deskhand.testing.telegram.chat import Post
+from deskhand.testing.telegram.server import TelegramServer
 from deskhand.types.events import MessageReceived, Reacted
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import File, Message, Text, ToolCall

@@ -14,7 +14,7 @@ import pytest
 from deskhand.gateway.streamed_replies import GOES_ON
 from deskhand.models.base import Request
 from deskhand.testing.scripted import ScriptedModel, say
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 from deskhand.types.events import MessageReceived
 from deskhand.types.messages import ToolCall
 

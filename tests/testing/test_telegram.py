@@ -10,7 +10,7 @@ import pytest
 import telegram
 from telegram.error import BadRequest, Conflict, Forbidden, RetryAfter, TimedOut
 
-from deskhand.testing.telegram import TelegramServer
+from deskhand.testing.telegram.server import TelegramServer
 
 ANN = 77
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 40

@@ -44,6 +44,15 @@ class ChannelContext(Protocol):
         """The value of this environment variable, or ''."""
         ...
 
+    def load_cursor(self) -> str:
+        """What was saved last, also before a restart; '' at first."""
+        ...
+
+    def save_cursor(self, cursor: str) -> None:
+        """Remember up to where the platform has told of what happened. Only what is confirmed may
+        be passed, so that it is never ahead of the inbox. Raises OSError."""
+        ...
+
     async def put_blob(self, data: bytes) -> str:
         """Store these bytes and return their name. Raises StoreFull."""
         ...

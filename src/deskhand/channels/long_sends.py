@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
+from functools import partial
 
+import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
 from ..types.commit import Outgoing
 from ..types.errors import ChannelError
-from .pieces import Piece, prepend_note
+from .pieces import MessageForm, Piece, is_long, make_pieces, prepend_note
 
 MAX_REMEMBERED = 200
 
@@ -25,27 +27,25 @@ class _Sent(msgspec.Struct):
 
 
 class LongSends:
-    """What has arrived of answers that a fault cut off."""
+    """What a channel whose messages have this form says, and what has arrived of answers that a
+    fault cut off."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: MessageForm) -> None:
+        self._form = form
         self._known: dict[str, _Sent] = {}
 
     async def send(
-        self,
-        outgoing: Outgoing,
-        pieces: Sequence[Piece],
-        mark: str,
-        send: SendPiece,
-        *,
-        over: bool = False,
+        self, outgoing: Outgoing, mark: str, send: SendPiece, *, over: bool = False
     ) -> str:
-        """Send all of the pieces that have not arrived. With `over` the first is written over a
-        message that is there.
+        """Say it in as many messages as it takes, but for those that have arrived. With `over` the
+        first is written over a message that is there.
 
         `mark` stands only on the message that is in doubt. Returns the id of the message with the
         buttons, else of the first. Raises the ChannelError of `send`, which is `unsent` only where
         nothing arrived.
         """
+        cut = partial(make_pieces, outgoing, self._form, over=over)
+        pieces = await anyio.to_thread.run_sync(cut) if is_long(outgoing) else cut()
         known = self._known.setdefault(outgoing.key, _Sent())
         if len(self._known) > MAX_REMEMBERED:
             del self._known[next(iter(self._known))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 
 import msgspec
 from markdown_it import MarkdownIt
@@ -339,3 +339,17 @@ def _count_fitting(text: str, limit: int) -> int:
     if 0xD8 <= fitting[-1] <= 0xDB:  # the first half of a character
         fitting = fitting[:-2]
     return len(fitting.decode("utf-16-le", "surrogatepass"))
+
+
+def iter_runs(rich: Rich) -> Iterator[tuple[str, tuple[Span, ...]]]:
+    """The text in stretches over which the same spans hold, in order; each span is there from its
+    first stretch to its last. For pieces of one message, which have few spans."""
+    data = rich.text.encode("utf-16-le", "surrogatepass")
+    end = len(data) // 2
+    edges = {0, end}
+    for span in rich.spans:
+        edges.update((min(span.start, end), min(span.end, end)))
+    places = sorted(edges)
+    for first, last in pairwise(places):
+        text = data[2 * first : 2 * last].decode("utf-16-le", "surrogatepass")
+        yield text, tuple(each for each in rich.spans if each.start <= first and last <= each.end)

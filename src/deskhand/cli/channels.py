@@ -6,12 +6,11 @@ import sys
 
 import anyio
 import click
-from msgspec.structs import replace
 
 from ..channels.base import Introduction
+from ..channels.guides import GUIDES, Need, find_variable
 from ..channels.settings import ChannelConfig
-from ..config.first_settings import store_secret, store_setting
-from ..gateway.channel_loader import fetch_introduction
+from ..gateway.channel_setup import add_channel, list_missing
 from ..gateway.terminal_socket import ask_health
 from ..store.blobs import Blobs
 from ..types.errors import DeskhandError
@@ -19,9 +18,6 @@ from ..types.health import HealthFact
 from .plain import escape_control
 from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, run
 from .table import print_table
-
-TOKEN_VARIABLES = {"telegram": "TELEGRAM_BOT_TOKEN"}
-"""The kinds that are added by a token, and the variable that holds it."""
 
 
 @click.group(cls=Listing)
@@ -49,8 +45,8 @@ def list_(limit: int | None, config: str | None) -> None:
     found = settings.config.channels
     if not found:
         click.echo(
-            "No channels yet. Create a bot with @BotFather, then add it: deskhand channels add "
-            "telegram"
+            "No channels yet. Add one: deskhand channels add telegram. There are also "
+            f"{', '.join(kind for kind in GUIDES if kind != 'telegram')}."
         )
         return
     health = anyio.run(ask_health, settings.home.socket)
@@ -71,50 +67,71 @@ def _describe_state(config: ChannelConfig, fact: HealthFact | None) -> tuple[str
 
 
 @channels.command()
-@click.argument("kind", type=click.Choice(sorted(TOKEN_VARIABLES)))
+@click.argument("kind", type=click.Choice(sorted(GUIDES)))
 @click.option(
-    "--name", default="", metavar="NAME", help="Name of the account, if you have more than one bot."
+    "--name", default="", metavar="NAME", help="Name of the account, if you have more than one."
+)
+@click.option(
+    "--set",
+    "given",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Answer one of the questions, such as user=desk@example.org.",
 )
 @config_option
-def add(kind: str, name: str, config: str | None) -> None:
-    """Add a bot. Its token is prompted for, or read from standard input. It is checked with the
-    platform first, and stored in `.env`, never in the configuration.
+def add(kind: str, name: str, given: tuple[str, ...], config: str | None) -> None:
+    """Add a channel. What it needs is prompted for, and secrets may come from standard input, one a
+    line. It is checked with the platform first. Secrets are stored in `.env`, never in the
+    configuration.
 
     \b
     Examples:
       deskhand channels add telegram
+      deskhand channels add mail --set user=desk@example.org
       echo "$TOKEN" | deskhand channels add telegram --name family
     """
     settings = load_settings(config)
     name = name or kind
-    before = settings.config.channels.get(name, ChannelConfig())
-    own = TOKEN_VARIABLES[kind] if name == kind else f"{name.upper().replace('-', '_')}_BOT_TOKEN"
-    variable = before.token_env or own
-    if sys.stdin.isatty():
-        token = click.prompt(variable, hide_input=True, err=True)
-    else:
-        token = sys.stdin.readline()
-    wanted = replace(before, type=before.type or kind, token_env=variable, enabled=True)
-    tried = replace(settings, environment={**settings.environment, variable: token.strip()})
+    guide = GUIDES[kind]
+    answers = dict(_split_setting(each) for each in given)
+    asked = [need for need in list_missing(settings, kind, name) if need.setting not in answers]
+    if asked and sys.stdin.isatty():
+        click.echo(f"Set up {guide.title}: {guide.link}", err=True)
+    answers |= {need.setting: _ask(need, kind, name) for need in asked}
 
-    async def introduce() -> Introduction:
-        return await fetch_introduction(name, wanted, tried, Blobs(settings.home.blobs))
+    async def connect() -> Introduction:
+        return await add_channel(settings, Blobs(settings.home.blobs), kind, name, answers)
 
     try:
-        met = run(settings, introduce)
-        store_secret(settings, variable, token)
-        for key, value in _config_entries(name, kind, variable):
-            store_setting(settings, ["channels", name, key], value)
+        met = run(settings, connect)
     except DeskhandError as error:
         fail(str(error), USAGE)
     click.echo(f"Added {escape_control(met.name)}: {escape_control(met.link)}")
-    click.echo(
-        "To use it, start or restart Deskhand: deskhand serve, or /restart. Then write to the "
-        "bot to get a pairing code."
+    click.echo(f"To use it, start or restart Deskhand: deskhand serve, or /restart. {guide.after}")
+
+
+def _split_setting(given: str) -> tuple[str, str]:
+    key, equals, value = given.partition("=")
+    if not equals:
+        fail(f"--set wants KEY=VALUE, and not {given!r}", USAGE)
+    return key.strip(), value
+
+
+def _ask(need: Need, kind: str, name: str) -> str:
+    """The answer; from a program a line of standard input for a secret, and what is no secret has
+    to be given by `--set`."""
+    if not sys.stdin.isatty():
+        if need.variable:
+            return sys.stdin.readline()
+        if need.optional:
+            return ""
+        fail(f"give it too: --set {need.setting}={need.example or 'VALUE'}", USAGE)
+    click.echo(f"\n{need.label}: {need.where}.", err=True)
+    shown = find_variable(need, kind, name) if need.variable else need.setting
+    if need.example:
+        shown += f" (such as {need.example})"
+    default = "" if need.optional else None
+    answer: str = click.prompt(
+        shown, hide_input=bool(need.variable), err=True, default=default, show_default=False
     )
-
-
-def _config_entries(name: str, kind: str, variable: str) -> list[tuple[str, object]]:
-    if name == kind:
-        return [("enabled", True)]
-    return [("type", kind), ("token_env", variable), ("enabled", True)]
+    return answer

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from importlib.metadata import entry_points
+from urllib.parse import quote
 
 from ..channels.base import Channel, ChannelContext, Closing, Introducing, Introduction
 from ..channels.settings import ChannelConfig
 from ..config.clock import SystemClock
 from ..config.config import Settings
+from ..config.private_files import write_private_file
 from ..store.blobs import Blobs
 from ..types.clock import Clock
 from ..types.commit import Outgoing
@@ -95,12 +97,22 @@ class LoadedContext:
         self.name = name
         self.config = config
         self.state = settings.home.state
+        self._cursor = self.state / f"cursor-{quote(name, safe='')}"
         self._environment = settings.environment
         self._blobs = blobs
         self._clock = clock
 
     def secret(self, variable: str) -> str:
         return self._environment.get(variable, "")
+
+    def load_cursor(self) -> str:
+        try:
+            return self._cursor.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return ""
+
+    def save_cursor(self, cursor: str) -> None:
+        write_private_file(self._cursor, cursor)
 
     async def put_blob(self, data: bytes) -> str:
         return await self._blobs.put(data)

@@ -9,6 +9,7 @@ import anyio.to_thread
 
 from ..assembly.host import Host
 from ..config.config import workspace_of
+from ..net.message_broker import MessageBroker
 from ..tools.base import Context
 from ..tools.label_marks import load_scope_marks
 from ..tools.pages import read_page
@@ -16,7 +17,6 @@ from ..types.identity import Address, Principal
 from ..types.jobs import Job
 from ..types.labels import Label
 from ..types.people import OWNER_NAME
-from .triggers.broker import MessageBroker
 from .triggers.queries import load_state, save_state
 from .triggers.triggers import TriggerSources
 

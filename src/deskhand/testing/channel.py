@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,17 +19,33 @@ from .crash import Fuse
 
 
 class MemoryContext:
-    """What a channel under test is opened with. Every secret is `token`; blobs are in memory."""
+    """What a channel under test is opened with. Every secret is `token`, where `tokens` names no
+    other; blobs and the cursor are in memory."""
 
-    def __init__(self, name: str, config: ChannelConfig, state: Path, token: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        config: ChannelConfig,
+        state: Path,
+        token: str = "",
+        tokens: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.config = config
         self.state = state
         self.blobs: dict[str, bytes] = {}
+        self.cursor = ""
         self._token = token
+        self._tokens = tokens or {}
 
     def secret(self, variable: str) -> str:
-        return self._token
+        return self._tokens.get(variable, self._token)
+
+    def load_cursor(self) -> str:
+        return self.cursor
+
+    def save_cursor(self, cursor: str) -> None:
+        self.cursor = cursor
 
     async def put_blob(self, data: bytes) -> str:
         name = f"sha256:{sha256(data).hexdigest()}"

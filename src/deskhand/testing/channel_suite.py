@@ -25,6 +25,11 @@ class Stage(Protocol):
     """A platform with one person on it who talks to the channel's account."""
 
     @property
+    def keeps(self) -> bool:
+        """Whether the platform keeps what is written while nobody reads, until it is confirmed."""
+        ...
+
+    @property
     def nowhere(self) -> Address | None:
         """A chat that there is not; None where the platform takes everything."""
         ...
@@ -34,7 +39,7 @@ class Stage(Protocol):
         ...
 
     async def says(self, text: str) -> None:
-        """The person writes."""
+        """The person writes; where the platform keeps nothing, once somebody reads."""
         ...
 
     async def passes_on(self, words: str) -> int:
@@ -47,12 +52,12 @@ class Stage(Protocol):
         """Another bot writes, where the person does. False where the platform has no bots."""
         ...
 
-    def said(self) -> Sequence[str]:
+    async def said(self) -> Sequence[str]:
         """What the account said to the person: the messages as they read now, without
         formatting."""
         ...
 
-    def live(self) -> str:
+    async def live(self) -> str:
         """All of what the account said that the platform makes a link, a picture or a preview of
         when it shows it, and where these lead. A platform that makes none of anything has ''."""
         ...
@@ -82,6 +87,23 @@ async def take(channel: Channel, count: int, *, confirm: bool) -> list[Inbound]:
     return list(found.values())
 
 
+async def hear(stage: Stage, channel: Channel, *texts: str, confirm: bool = True) -> list[Inbound]:
+    """The person writes these, and the channel takes them."""
+    found: list[Inbound] = []
+
+    async def listen() -> None:
+        found.extend(await take(channel, len(texts), confirm=confirm))
+
+    async with anyio.create_task_group() as tasks:
+        if not stage.keeps:
+            tasks.start_soon(listen)
+        for text in texts:
+            await stage.says(text)
+        if stage.keeps:
+            await listen()
+    return found
+
+
 def words(inbound: Inbound) -> str:
     assert isinstance(inbound.body, Said), inbound
     return inbound.body.message.text
@@ -97,11 +119,10 @@ def saying(address: Address, *parts: SayPart | str, key: str = "k", reply_to: st
 
 
 async def what_is_written_comes_in_in_order(stage: Stage) -> None:
-    for number in range(5):
-        await stage.says(f"message {number}")
     channel = stage.open()
-    found = await take(channel, 5, confirm=False)
-    assert [words(each) for each in found] == [f"message {number}" for number in range(5)]
+    texts = [f"message {number}" for number in range(5)]
+    found = await hear(stage, channel, *texts, confirm=False)
+    assert [words(each) for each in found] == texts
     assert {each.address.channel for each in found} == {channel.name}
     assert (
         len({(each.address, each.sender) for each in found}) == 1
@@ -112,6 +133,8 @@ async def what_is_written_comes_in_in_order(stage: Stage) -> None:
 
 async def what_was_not_confirmed_comes_again(stage: Stage) -> None:
     """The next one was never asked for: whoever took the last may have died with it."""
+    if not stage.keeps:
+        return
     await stage.says("one")
     await stage.says("two")
     first = await take(stage.open(), 1, confirm=False)
@@ -121,22 +144,20 @@ async def what_was_not_confirmed_comes_again(stage: Stage) -> None:
 
 
 async def what_was_confirmed_does_not_come_again(stage: Stage) -> None:
-    await stage.says("one")
-    await take(stage.open(), 1, confirm=True)
-    await stage.says("two")
-    assert [words(each) for each in await take(stage.open(), 1, confirm=False)] == ["two"]
+    await hear(stage, stage.open(), "one")
+    found = await hear(stage, stage.open(), "two", confirm=False)
+    assert [words(each) for each in found] == ["two"]
 
 
 async def _place(stage: Stage) -> tuple[Channel, Address]:
-    await stage.says("hello")
     channel = stage.open()
-    return channel, (await take(channel, 1, confirm=True))[0].address
+    return channel, (await hear(stage, channel, "hello"))[0].address
 
 
 async def what_is_said_arrives_under_a_name(stage: Stage) -> None:
     channel, here = await _place(stage)
     names = [await channel.send(saying(here, f"answer {i}", key=f"k{i}"), "") for i in range(3)]
-    assert [each.strip() for each in stage.said()] == ["answer 0", "answer 1", "answer 2"]
+    assert [each.strip() for each in (await stage.said())] == ["answer 0", "answer 1", "answer 2"]
     assert all(names) and len(set(names)) == 3
 
 
@@ -144,14 +165,14 @@ async def a_long_text_arrives_whole(stage: Stage) -> None:
     channel, here = await _place(stage)
     wanted = [f"word{i}🙂" for i in range(4000)]
     await channel.send(saying(here, " ".join(wanted)), "")
-    assert " ".join(stage.said()).split() == wanted
+    assert " ".join(await stage.said()).split() == wanted
 
 
 async def what_looks_like_markup_arrives(stage: Stage) -> None:
     channel, here = await _place(stage)
     for i, text in enumerate(("a < b & c", "1_000_000 * 2", "[x](y", "<b>no</b>", "``` open")):
         await channel.send(saying(here, text, key=f"k{i}"), "")
-    said = "\n".join(stage.said())
+    said = "\n".join(await stage.said())
     assert all(
         word in said for word in ("a < b & c", "1_000_000 * 2", "[x](y", "<b>no</b>", "open")
     ), said
@@ -188,8 +209,7 @@ async def a_bot_is_no_person(stage: Stage) -> None:
     if await stage.bot_says("I am a program"):
         (inbound,) = await take(channel, 1, confirm=True)
         assert inbound.by_program and words(inbound) == "I am a program"
-    await stage.says("I am a person")
-    (inbound,) = await take(channel, 1, confirm=True)
+    (inbound,) = await hear(stage, channel, "I am a person")
     assert not inbound.by_program
 
 
@@ -201,11 +221,11 @@ async def an_address_that_is_not_allowed_leads_nowhere(stage: Stage) -> None:
         text = f"Look: {wrap('https://evil.test/?d=1')} or {allowed} ."
         said = saying(here, text, key=f"k{number}")
         await channel.send(replace(said, links=(allowed,)), "")
-        assert "evil.test" not in stage.live(), (name, stage.live())
+        assert "evil.test" not in (await stage.live()), (name, (await stage.live()))
     if isinstance(channel, Editing):
         post = await channel.send(replace(saying(here, "nothing yet", key="d"), links=()), "")
         await channel.edit(post, replace(saying(here, "https://evil.test/", key="d"), links=()), "")
-        assert "evil.test" not in stage.live()
+        assert "evil.test" not in (await stage.live())
 
 
 async def who_is_away_is_a_channel_error(stage: Stage) -> None:
@@ -222,10 +242,9 @@ async def who_is_away_is_a_channel_error(stage: Stage) -> None:
     except ChannelError:
         pass
     await stage.away(False)
-    await stage.says("back again")
-    assert words((await take(channel, 1, confirm=False))[0]) == "back again"
+    assert words((await hear(stage, channel, "back again", confirm=False))[0]) == "back again"
     await channel.send(saying(here, "welcome", key="k2"), "")
-    assert "welcome" in stage.said()[-1]
+    assert "welcome" in (await stage.said())[-1]
     if isinstance(channel, Healthy):
         assert channel.health().ok_at, "it answered"
 
@@ -236,9 +255,9 @@ async def a_message_is_changed_in_place(stage: Stage) -> None:
         name = await channel.send(saying(here, "half a"), "")
         for text in ("half a sentence", "half a sentence", "a **whole** sentence"):
             assert await channel.edit(name, saying(here, text), "") == name
-        assert list(stage.said()) == ["a whole sentence"]
+        assert list(await stage.said()) == ["a whole sentence"]
         await channel.edit(name, saying(here, " ".join(f"word{i}" for i in range(3000))), "")
-        assert " ".join(stage.said()).split() == [f"word{i}" for i in range(3000)]
+        assert " ".join(await stage.said()).split() == [f"word{i}" for i in range(3000)]
         assert channel.edit_interval_s(here) > 0
 
 
@@ -246,7 +265,7 @@ async def that_it_is_typing_is_no_message(stage: Stage) -> None:
     channel, here = await _place(stage)
     if isinstance(channel, Typing):
         await channel.show_typing(here)
-        assert list(stage.said()) == []
+        assert list(await stage.said()) == []
 
 
 CASES: tuple[Case, ...] = (

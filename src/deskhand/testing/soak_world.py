@@ -29,7 +29,7 @@ from .everyday.processes import tree
 from .site import PUBLIC, LocalSite
 from .soak_day import FAULTY, HANGING, PAGES, DayModel, answered
 from .soak_gauge import arguments_of, began, state_of
-from .telegram import TelegramServer
+from .telegram.server import TelegramServer
 from .torture_web import WebClients
 
 PEOPLE = (71, 72, 73, 74, 75)

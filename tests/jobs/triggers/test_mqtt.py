@@ -13,12 +13,12 @@ import pytest
 
 from deskhand.jobs.ledger import list_runs
 from deskhand.jobs.triggers.broker import (
-    MessageBroker,
     keep_listening,
     load_listener,
     render_message,
 )
 from deskhand.jobs.triggers.mqtt import listen
+from deskhand.net.message_broker import MessageBroker
 from deskhand.runtime.app import App
 from deskhand.testing.broker import free_port, mosquitto
 from deskhand.testing.clock import SetClock

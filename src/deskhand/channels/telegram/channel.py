@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import partial
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 
 import anyio
 import telegram
@@ -19,7 +18,7 @@ from telegram.request import HTTPXRequest
 
 from ...types.commands import COMMANDS
 from ...types.commit import Outgoing
-from ...types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
+from ...types.errors import BlobMissing, ChannelError, ConfigError
 from ...types.identity import Address, Edit, Inbound
 from ...types.messages import File, Image, Text
 from ..base import (
@@ -36,9 +35,10 @@ from ..base import (
     Removing,
     Typing,
 )
+from ..health_record import HealthRecord
 from ..long_sends import LongSends
 from ..only_reader import only_reader
-from ..pieces import MessageForm, Piece, is_long, make_pieces, prepend_note
+from ..pieces import MessageForm, Piece, prepend_note
 from ..rich_text import MAX_TEXT_UNITS, Rich
 from .reader import PRESS_PREFIX, Reader, make_message_id, parse_message_number
 from .translate import (
@@ -110,8 +110,8 @@ class TelegramChannel:
         self._opening = anyio.Lock()
         self._opened = False
         self._me = telegram.User(int(token.partition(":")[0]), "", True)
-        self._health = ChannelHealth()
-        self._long_sends = LongSends()
+        self._record = HealthRecord(context.now)
+        self._long_sends = LongSends(FORM)
         self._pressed: dict[str, list[tuple[str, str]]] = {}
 
     # ------------------------------------------------------------------ in
@@ -168,7 +168,7 @@ class TelegramChannel:
             with only_reader(self._context.state, self._token):
                 yield
         except ChannelError as error:
-            self._record_error(error)
+            self._record.note_error(error)
             raise
 
     # ------------------------------------------------------------------ out
@@ -246,9 +246,6 @@ class TelegramChannel:
     async def _deliver(self, outgoing: Outgoing, mark: str, into: str) -> str:
         """Say it in as many messages as it takes; the first of them is written over message
         `into`."""
-        over = bool(into)
-        cut = partial(make_pieces, outgoing, FORM, over=over)
-        pieces = await anyio.to_thread.run_sync(cut) if is_long(outgoing) else cut()
 
         async def send(i: int, piece: Piece) -> str:
             first = outgoing if i == 0 else replace(outgoing, reply_to="")
@@ -259,7 +256,7 @@ class TelegramChannel:
                 keys = make_keyboard(outgoing.ask) if piece.asks else None
                 return await self._send_text(first, piece.words, keys, into if i == 0 else "")
 
-        return await self._long_sends.send(outgoing, pieces, mark, send, over=over)
+        return await self._long_sends.send(outgoing, mark, send, over=bool(into))
 
     async def _send_text(
         self, outgoing: Outgoing, rich: Rich, keys: telegram.InlineKeyboardMarkup | None, into: str
@@ -362,7 +359,7 @@ class TelegramChannel:
         )
 
     def health(self) -> ChannelHealth:
-        return self._health
+        return self._record.current
 
     @property
     def allow_from(self) -> tuple[str, ...]:
@@ -379,19 +376,9 @@ class TelegramChannel:
                 self._me = self._bot.bot
                 self._opened = True
 
-    @asynccontextmanager
-    async def _translate_errors(self) -> AsyncIterator[None]:
+    def _translate_errors(self) -> AbstractAsyncContextManager[None]:
         """What Telegram answers inside is noted, and raised as ours."""
-        try:
-            yield
-        except faults.TelegramError as error:
-            raise self._record_error(translate_error(error)) from error
-        self._health = replace(self._health, ok_at=self._context.now())
-
-    def _record_error(self, error: ChannelError) -> ChannelError:
-        if not isinstance(error, SendRefused):  # that is about one message, or one chat
-            self._health = replace(self._health, error_at=self._context.now(), error=str(error))
-        return error
+        return self._record.watch(faults.TelegramError, translate_error)
 
 
 _: type[Channel] = TelegramChannel

@@ -23,7 +23,7 @@ MAX_DATA_BYTES = 64
 _UNSENT_ERRORS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
-def translate_error(error: faults.TelegramError) -> ChannelError:
+def translate_error(error: Exception) -> ChannelError:
     """What came of a call, in our words."""
     match error:
         case faults.RetryAfter():

@@ -8,8 +8,8 @@ from importlib.metadata import entry_points
 from typing import Protocol
 
 import anyio
-import msgspec
 
+from ...net.message_broker import MessageBroker
 from ...supervision.restart_with_backoff import restart_backoff_s
 from ...types.clock import Clock
 from ...types.errors import NetError
@@ -26,17 +26,6 @@ NO_BROKER = (
     "no broker is named: set jobs.mqtt.host, as in `deskhand config set jobs.mqtt.host localhost`"
 )
 NO_EXTRA = "listening to a broker needs the extra `mqtt`: pip install 'deskhand[mqtt]'"
-
-
-class MessageBroker(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker, and as whom to connect to it."""
-
-    host: str
-    port: int
-    username: str
-    password: str
-    client_id: str
-    tls: bool
 
 
 class Subscriber(Protocol):

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 from aiohttp import BodyPartReader, web  # noqa: TID251 -- loopback
 
-from .telegram_chat import Chats, Json, Refusal
-from .telegram_methods import METHODS, Params
+from .chat import Chats, Json, Refusal
+from .methods import METHODS, Params
 
 MAX_BATCH = 100
 

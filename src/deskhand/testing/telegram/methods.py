@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .telegram_chat import DATE, Chats, Json, Post, Refusal
+from .chat import DATE, Chats, Json, Post, Refusal
 
 Params = dict[str, Any]
 TEXT_UNITS = 4096

@@ -1,0 +1,376 @@
+"""Discord: one bot, read over the gateway.
+
+An event is behind us once the next inbound is asked for, and never before: where we are is saved
+then. After a break the gateway is asked for everything since; where it has forgotten the session,
+each chat is asked for the messages since the last one that was taken.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp  # noqa: TID251 -- a form for the platform's own address
+import anyio
+import msgspec
+from msgspec.structs import replace
+from websockets.exceptions import WebSocketException
+
+from ...types.commit import Outgoing
+from ...types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
+from ...types.identity import Address, Answer, Edit, Inbound
+from ...types.messages import File, Image
+from ..base import (
+    Acknowledging,
+    Allowing,
+    Channel,
+    ChannelContext,
+    ChannelHealth,
+    Closing,
+    Editing,
+    Healthy,
+    Instructing,
+    Introducing,
+    Introduction,
+    Removing,
+    Typing,
+)
+from ..health_record import HealthRecord
+from ..long_sends import LongSends
+from ..only_reader import only_reader
+from ..pieces import MessageForm, Piece, prepend_note
+from ..web_api import ApiFault, WebApi
+from .gateway import Event, Gateway, Resume
+from .markdown import write_markdown
+from .reader import EPOCH_MS, MAX_DOWNLOAD_BYTES, Json, Reader
+from .translate import make_change, make_message, translate_error
+
+log = logging.getLogger(__name__)
+
+API = "https://discord.com/api/v10"
+FORM = MessageForm(text=2000, caption=2000, markup=write_markdown)
+EDIT_INTERVAL_S = 1.2
+MAX_FILE_BYTES = 10 * 2**20
+"""https://discord.com/developers/docs/reference#uploading-files: without a boosted server."""
+FAULTS = (ApiFault, WebSocketException, TimeoutError, OSError)
+READ_REACTION = quote("👀")
+SHORT_S = 5.0
+"""A connection that breaks sooner is not made anew at once."""
+MISSED_PAGE = 100
+MAX_MISSED_PAGES = 50
+MAX_PRIVATE_CHATS = 1_000
+_GUILDS, _MESSAGES, _REACTIONS = 1 << 0, 1 << 9, 1 << 10
+_PRIVATE, _PRIVATE_REACTIONS, _CONTENT = 1 << 12, 1 << 13, 1 << 15
+_INTENTS = _GUILDS | _MESSAGES | _REACTIONS | _PRIVATE | _PRIVATE_REACTIONS
+_DEFERRED_UPDATE = 6
+_TOKEN = re.compile(r"[\w-]+(?:\.[\w-]+){2}", re.ASCII)
+_INSTRUCTIONS = "Text is Markdown. There are no tables: make lists of them."
+
+
+class Place(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Up to where events are taken. `at` is the id of the last message, 0 before the first start;
+    `private` are the chats with one person, which Discord does not list."""
+
+    resume: Resume = Resume()
+    at: int = 0
+    private: tuple[str, ...] = ()
+
+
+def open_discord(context: ChannelContext) -> DiscordChannel:
+    """The bot of this configuration. Raises ConfigError where it cannot work, with what to do."""
+    variable = context.config.token_env or "DISCORD_BOT_TOKEN"
+    token = context.secret(variable)
+    where = "Bot, at https://discord.com/developers/applications"
+    if not token:
+        raise ConfigError(
+            f"{variable} is not set: copy the token under {where} and put it into .env"
+        )
+    if not _TOKEN.fullmatch(token):
+        raise ConfigError(f"{variable} is not a bot token: it stands under {where}, in three parts")
+    return DiscordChannel(context, token)
+
+
+class DiscordChannel:
+    """One bot. What it says has no previews of links, which would fetch them, and calls nobody by
+    name."""
+
+    idempotent = False
+
+    def __init__(self, context: ChannelContext, token: str) -> None:
+        self.name = context.name
+        self._context = context
+        self._token = token
+        self._all_groups = context.config.groups == "all"
+        base = context.config.base_url or API
+        self._api = WebApi(base, {"Authorization": f"Bot {token}"})
+        self._opening = anyio.Lock()
+        self._me: Json = {}
+        self._place = Place()
+        self._behind: set[str] = set()
+        self._record = HealthRecord(context.now)
+        self._long_sends = LongSends(FORM)
+
+    # ------------------------------------------------------------------ in
+
+    async def receive(self) -> AsyncIterator[Inbound]:
+        with only_reader(self._context.state, self._token):
+            async with self._translate_errors():
+                await self._open()
+            reader = Reader(
+                self.name,
+                str(self._me["id"]),
+                self._download,
+                self._context.put_blob,
+                all_groups=self._all_groups,
+            )
+            self._place = self._load_place()
+            while True:
+                began = self._context.now()
+                gateway = await self._connect()
+                try:
+                    while (event := await self._next_event(gateway)) is not None:
+                        for inbound in await self._read_event(reader, event):
+                            yield inbound
+                            await self._release_button(inbound, event)
+                        self._save_place(event)
+                finally:
+                    await gateway.close()
+                if gateway.lost_session:
+                    self._place = replace(self._place, resume=Resume())
+                if self._context.now() - began < SHORT_S:
+                    why = "Discord has closed the connection at once"
+                    raise self._record.note_error(ChannelError(why))
+
+    def _load_place(self) -> Place:
+        try:
+            return msgspec.json.decode(self._context.load_cursor() or "{}", type=Place)
+        except msgspec.ValidationError:
+            return Place()
+
+    async def _connect(self) -> Gateway:
+        resume = self._place.resume
+        intents = _INTENTS | (_CONTENT if self._all_groups else 0)
+        gateway = Gateway(self._token, intents, resume, anyio.current_time)
+        async with self._translate_errors():
+            url = resume.url or str((await self._api.call("GET", "/gateway/bot"))["url"])
+            await gateway.connect(url)
+        return gateway
+
+    async def _next_event(self, gateway: Gateway) -> Event | None:
+        async with self._translate_errors():
+            return await gateway.read()
+
+    async def _read_event(self, reader: Reader, event: Event) -> Sequence[Inbound]:
+        try:
+            match event.kind:
+                case "READY":
+                    return await self._begin(reader, event.data)
+                case "GUILD_CREATE":
+                    return await self._catch_up(reader, event.data)
+                case _:
+                    now = self._context.now()
+                    found = await reader.read(event.kind, event.data, now)
+                    return (found,) if found is not None else ()
+        except (AttributeError, KeyError, TypeError, ValueError):
+            log.warning("%s sent an event that cannot be read.", self.name, exc_info=True)
+            return ()
+
+    async def _begin(self, reader: Reader, ready: Json) -> Sequence[Inbound]:
+        """A session begins anew. What was said before the first of all is not for it; what came
+        since the last one is asked for in each chat."""
+        resume = Resume(str(ready["session_id"]), str(ready.get("resume_gateway_url", "")))
+        first = not self._place.at
+        at = self._place.at or (int(1000 * self._context.now()) - EPOCH_MS) << 22
+        self._place = replace(self._place, resume=resume, at=at)
+        self._behind = set() if first else {str(each["id"]) for each in ready.get("guilds") or ()}
+        missed = [] if first else [await self._fetch_missed(each) for each in self._place.private]
+        return await _read_all(reader, [each for chat in missed for each in chat])
+
+    async def _catch_up(self, reader: Reader, guild: Json) -> Sequence[Inbound]:
+        """What was missed in the chats of a server, where it is one of those that a session begins
+        with."""
+        if str(guild["id"]) not in self._behind:
+            return ()
+        missed: list[Json] = []
+        for chat in (*(guild.get("channels") or ()), *(guild.get("threads") or ())):
+            if int(chat.get("last_message_id") or 0) > self._place.at:
+                found = await self._fetch_missed(str(chat["id"]))
+                missed += [{**each, "guild_id": guild["id"]} for each in found]
+        self._behind.discard(str(guild["id"]))
+        return await _read_all(reader, missed)
+
+    async def _fetch_missed(self, chat: str) -> list[Json]:
+        """What was said in a chat since the last message that was taken, the oldest first."""
+        found: list[Json] = []
+        after = self._place.at
+        for _ in range(MAX_MISSED_PAGES):
+            about = {"after": str(after), "limit": str(MISSED_PAGE)}
+            try:
+                page = await self._call("GET", f"/channels/{chat}/messages", params=about)
+            except SendRefused:  # it may not read there
+                break
+            found += sorted(page, key=lambda each: int(each["id"]))
+            if len(page) < MISSED_PAGE:
+                break
+            after = int(found[-1]["id"])
+        else:
+            log.error("%s: more was said in %s than can be fetched.", self.name, chat)
+        return found
+
+    def _save_place(self, event: Event) -> None:
+        """Nothing is behind us before everything that was missed is asked for."""
+        place = self._place
+        if event.kind == "MESSAGE_CREATE":
+            chat = str(event.data["channel_id"])
+            if not event.data.get("guild_id") and chat not in place.private:
+                private = (*place.private, chat)[-MAX_PRIVATE_CHATS:]
+                place = replace(place, private=private)
+            if not self._behind:
+                place = replace(place, at=max(place.at, int(event.data["id"])))
+        self._place = replace(place, resume=replace(place.resume, seq=event.seq))
+        kept = replace(self._place, resume=Resume()) if self._behind else self._place
+        self._context.save_cursor(msgspec.json.encode(kept).decode())
+
+    async def _release_button(self, inbound: Inbound, event: Event) -> None:
+        """A button is shown as busy until somebody says that it was pressed."""
+        if isinstance(inbound.body, Answer):
+            path = f"/interactions/{event.data['id']}/{event.data['token']}/callback"
+            with suppress(ChannelError):
+                await self._call("POST", path, body={"type": _DEFERRED_UPDATE})
+
+    async def _download(self, url: str) -> bytes:
+        """Files lie at addresses that are signed, so that no token goes there."""
+        async with self._translate_errors():
+            return await self._api.download(url, MAX_DOWNLOAD_BYTES, own=False)
+
+    # ------------------------------------------------------------------ out
+
+    async def send(self, outgoing: Outgoing, mark: str) -> str:
+        return await self._deliver(outgoing, mark, "")
+
+    def edit_interval_s(self, address: Address) -> float:
+        return EDIT_INTERVAL_S if self._context.config.streaming else 0.0
+
+    async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
+        return await self._deliver(outgoing, mark, platform_id)
+
+    async def remove(self, platform_id: str, address: Address) -> None:
+        with suppress(SendRefused):  # it is gone
+            await self._call("DELETE", f"/channels/{address.chat}/messages/{platform_id}")
+
+    async def acknowledge(self, inbound: Inbound) -> None:
+        of = inbound.body.of if isinstance(inbound.body, Edit) else inbound.external_id
+        path = f"/channels/{inbound.address.chat}/messages/{of}/reactions/{READ_REACTION}/@me"
+        await self._call("PUT", path)
+
+    async def show_typing(self, address: Address) -> None:
+        await self._call("POST", f"/channels/{address.chat}/typing")
+
+    async def _deliver(self, outgoing: Outgoing, mark: str, into: str) -> str:
+        """Say it in as many messages as it takes; the first of them is written over message
+        `into`."""
+
+        async def send(i: int, piece: Piece) -> str:
+            if piece.file is not None:
+                return await self._send_file(outgoing, piece, piece.file, i)
+            return await self._send_text(outgoing, piece, i, into if i == 0 else "")
+
+        return await self._long_sends.send(outgoing, mark, send, over=bool(into))
+
+    async def _send_text(self, outgoing: Outgoing, piece: Piece, i: int, into: str) -> str:
+        path = f"/channels/{outgoing.address.chat}/messages"
+        if into:
+            with suppress(SendRefused):  # it is gone: then it is said anew
+                await self._call("PATCH", f"{path}/{into}", body=make_change(outgoing, piece))
+                return into
+        made = await self._call("POST", path, body=make_message(outgoing, piece, i))
+        return str(made["id"])
+
+    async def _send_file(self, outgoing: Outgoing, piece: Piece, file: Image | File, i: int) -> str:
+        """One file with its caption."""
+        name = file.name or "file"
+        why = ""
+        try:
+            data = await self._context.get_blob(file.blob)
+        except BlobMissing:
+            why = f"{name} is no longer there"
+        else:
+            if len(data) > MAX_FILE_BYTES:
+                why = f"{name} is larger than the 10 MB that Discord accepts"
+        if why:
+            words = prepend_note(piece.words, why)
+            return await self._send_text(outgoing, replace(piece, words=words, file=None), i, "")
+        form = aiohttp.FormData()
+        message = make_message(outgoing, piece, i)
+        form.add_field(
+            "payload_json", msgspec.json.encode(message).decode(), content_type="application/json"
+        )
+        form.add_field("files[0]", data, filename=name, content_type="application/octet-stream")
+        async with self._translate_errors():
+            path = f"/channels/{outgoing.address.chat}/messages"
+            made = await self._api.upload("POST", path, form)
+        return str(made["id"])
+
+    # ------------------------------------------------------------------ facts
+
+    def instructions(self, address: Address) -> str:
+        return _INSTRUCTIONS
+
+    async def introduce(self) -> Introduction:
+        async with self._translate_errors():
+            await self._open()
+        number = self._me["id"]
+        return Introduction(
+            str(self._me.get("username", "")),
+            f"https://discord.com/oauth2/authorize?client_id={number}&scope=bot&permissions=274878024768",
+        )
+
+    def health(self) -> ChannelHealth:
+        return self._record.current
+
+    @property
+    def allow_from(self) -> tuple[str, ...]:
+        return tuple(map(str, self._context.config.allow_from))
+
+    async def close(self) -> None:
+        await self._api.close()
+
+    async def _open(self) -> None:
+        async with self._opening:
+            if not self._me:
+                self._me = await self._api.call("GET", "/users/@me")
+
+    async def _call(self, method: str, path: str, **about: Any) -> Any:
+        async with self._translate_errors():
+            return await self._api.call(method, path, **about)
+
+    def _translate_errors(self) -> AbstractAsyncContextManager[None]:
+        """What Discord answers inside is noted, and raised as ours."""
+        return self._record.watch(FAULTS, translate_error)
+
+
+async def _read_all(reader: Reader, messages: Sequence[Json]) -> list[Inbound]:
+    """In the order in which they were said."""
+    ordered = sorted(messages, key=lambda each: int(each["id"]))
+    found = [await reader.read_message(each) for each in ordered]
+    return [each for each in found if each is not None]
+
+
+_: type[Channel] = DiscordChannel
+_editing: type[Editing] = DiscordChannel
+_typing: type[Typing] = DiscordChannel
+_more: tuple[type[Removing], type[Acknowledging], type[Introducing]] = (
+    DiscordChannel,
+    DiscordChannel,
+    DiscordChannel,
+)
+_others: tuple[type[Closing], type[Instructing], type[Allowing], type[Healthy]] = (
+    DiscordChannel,
+    DiscordChannel,
+    DiscordChannel,
+    DiscordChannel,
+)

@@ -1,0 +1,204 @@
+"""What Discord tells of people, as a channel hands it in.
+
+https://discord.com/developers/docs/events/gateway-events, resources/message
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from ...types.errors import SendRefused
+from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
+from ...types.labels import Label
+from ...types.messages import Audio, File, Image, Message, Part, Text
+
+Json = Mapping[str, Any]
+PRESS_PREFIX = "press:"
+"""What the id of a pressed button begins with, so that an answer to it can be told from one to a
+message."""
+MAX_DOWNLOAD_BYTES = 50 * 2**20
+PASSED_ON = Label("untrusted", source="something passed on in Discord")
+EPOCH_MS = 1_420_070_400_000
+"""When the count of https://discord.com/developers/docs/reference#snowflakes begins."""
+_MESSAGES = (0, 19)
+"""A message and a reply; all other types are about the channel."""
+_VOICE_MESSAGE = 1 << 13
+_FORWARD = 1
+_PRESS = 3
+_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+_MARK = re.compile(r"<(@!?|@&|#|a?:\w{1,64}:)(\d{1,20})>")
+
+Download = Callable[[str], Awaitable[bytes]]
+"""Downloads a file that was sent. Raises SendRefused where it is not there, and ChannelError where
+it may be later."""
+PutBlob = Callable[[bytes], Awaitable[str]]
+
+
+class Reader:
+    """Reads events for one bot. `all_groups`: what is said in a server need not be meant for
+    it."""
+
+    def __init__(
+        self, channel: str, me: str, fetch: Download, keep: PutBlob, *, all_groups: bool
+    ) -> None:
+        self._channel = channel
+        self._me = me
+        self._fetch = fetch
+        self._keep = keep
+        self._all_groups = all_groups
+
+    async def read(self, kind: str, event: Json, now: float) -> Inbound | None:
+        """What there is in it for an agent; None, for most kinds. Raises ChannelError where a file
+        could not be fetched now."""
+        match kind:
+            case "MESSAGE_CREATE":
+                return await self.read_message(event)
+            case "MESSAGE_UPDATE":
+                return self._read_edit(event)
+            case "MESSAGE_REACTION_ADD" | "MESSAGE_REACTION_REMOVE":
+                return self._read_reaction(event, now, added=kind.endswith("ADD"))
+            case "INTERACTION_CREATE":
+                return self._read_press(event, now)
+            case _:
+                return None
+
+    async def read_message(self, event: Json) -> Inbound | None:
+        if event.get("type", 0) not in _MESSAGES or not self._is_addressed(event):
+            return None
+        parts = await self._read_parts(event)
+        if not parts:
+            return None
+        reference = event.get("message_reference") or {}
+        reply = "" if reference.get("type") == _FORWARD else str(reference.get("message_id", ""))
+        body = Said(Message("user", parts))
+        at = read_snowflake_time(str(event["id"]))
+        return self._make_inbound(str(event["id"]), event, at, body, reply)
+
+    def _read_edit(self, event: Json) -> Inbound | None:
+        edited = event.get("edited_timestamp")
+        if not edited or "author" not in event or not self._is_addressed(event):
+            return None  # a preview has come
+        text = self._read_text(event)
+        if not text:
+            return None
+        name = str(event["id"])
+        body = Edit(name, Message("user", (Text(text),)))
+        at = datetime.fromisoformat(str(edited)).timestamp()
+        return self._make_inbound(f"edit:{name}:{edited}", event, at, body)
+
+    def _make_inbound(
+        self, name: str, event: Json, at: float, body: Body, reply_to: str = ""
+    ) -> Inbound:
+        author = event.get("author") or {}
+        program = bool(author.get("bot") or event.get("webhook_id"))
+        who = str(event.get("webhook_id") or author.get("id", ""))
+        address = self._make_address(event)
+        return Inbound(name, address, who, at, body, reply_to=reply_to, by_program=program)
+
+    def _make_address(self, event: Json) -> Address:
+        """A thread is a channel of its own there."""
+        group = bool(event.get("guild_id"))
+        return Address(self._channel, self._me, str(event["channel_id"]), "", group)
+
+    def _read_reaction(self, event: Json, now: float, *, added: bool) -> Inbound | None:
+        who = str(event.get("user_id", ""))
+        if who == self._me:
+            return None
+        of = str(event["message_id"])
+        emoji = str((event.get("emoji") or {}).get("name", ""))
+        body = Reaction(of, emoji, added)
+        name = f"reaction:{of}:{who}:{emoji}:{added}:{int(now)}"
+        return Inbound(name, self._make_address(event), who, now, body)
+
+    def _read_press(self, event: Json, now: float) -> Inbound | None:
+        custom = str((event.get("data") or {}).get("custom_id", ""))
+        ask_id, _, choice = custom.partition(" ")
+        if event.get("type") != _PRESS or not ask_id.startswith("ask_"):
+            return None
+        if choice.startswith("#"):  # too long for the button's id, but it stands on it
+            choice = _find_label(event.get("message") or {}, custom)
+        user = event.get("user") or (event.get("member") or {}).get("user") or {}
+        if not choice:
+            return None
+        name = f"{PRESS_PREFIX}{event['id']}"
+        who = str(user.get("id", ""))
+        return Inbound(name, self._make_address(event), who, now, Answer(ask_id, choice))
+
+    def _is_addressed(self, event: Json) -> bool:
+        """Whether it is said to this bot: alone with it, by its name, or in reply to it."""
+        if (event.get("author") or {}).get("id") == self._me:
+            return False
+        if not event.get("guild_id") or self._all_groups:
+            return True
+        replied = (event.get("referenced_message") or {}).get("author") or {}
+        mentioned = [str(each.get("id")) for each in event.get("mentions") or ()]
+        return self._me in mentioned or replied.get("id") == self._me
+
+    def _read_text(self, event: Json) -> str:
+        """What was written, with names in the place of numbers, and without the name by which the
+        bot was called."""
+        people = {str(each.get("id")): each for each in event.get("mentions") or ()}
+
+        def read_mark(found: re.Match[str]) -> str:
+            kind, number = found[1], found[2]
+            if kind.startswith("@") and number == self._me:
+                return ""
+            if kind in ("@", "@!") and number in people:
+                person = people[number]
+                return f"@{person.get('global_name') or person.get('username')}"
+            return kind.lstrip("a") if kind.endswith(":") else found[0]
+
+        return _MARK.sub(read_mark, str(event.get("content", ""))).strip(" ,:\n\t")
+
+    async def _read_parts(self, event: Json) -> tuple[Part, ...]:
+        """Files first, so that what is said of them comes after."""
+        voice = bool(int(event.get("flags") or 0) & _VOICE_MESSAGE)
+        parts = await self._read_files(event, voice=voice)
+        for snapshot in event.get("message_snapshots") or ():
+            passed = snapshot.get("message") or {}
+            parts += await self._read_files(passed, voice=False)
+            if words := str(passed.get("content", "")):
+                # It is not their word that they pass on: it enters as what stands in a file does.
+                data = words.encode()
+                blob = await self._keep(data)
+                parts.append(File(blob, "forwarded message.txt", "text/plain", len(data)))
+        parts += [
+            Text(f"[sticker {each.get('name', '')}]", PASSED_ON)
+            for each in event.get("sticker_items") or ()
+        ]
+        if text := self._read_text(event):
+            parts.append(Text(text))
+        return tuple(parts)
+
+    async def _read_files(self, event: Json, *, voice: bool) -> list[Part]:
+        return [await self._read_file(each, voice) for each in event.get("attachments") or ()]
+
+    async def _read_file(self, file: Json, voice: bool) -> Part:
+        name = str(file.get("filename") or "file")
+        mime = str(file.get("content_type") or "application/octet-stream").partition(";")[0]
+        if int(file.get("size") or 0) > MAX_DOWNLOAD_BYTES:
+            return Text(f"[{name} was not fetched: it is larger than 50 MB]\n", PASSED_ON)
+        try:
+            data = await self._fetch(str(file.get("url", "")))
+        except SendRefused as error:
+            return Text(f"[{name} could not be fetched: {error}]\n", PASSED_ON)
+        blob = await self._keep(data)
+        if voice:
+            return Audio(blob, mime)
+        return Image(blob, mime, name) if mime in _PICTURES else File(blob, name, mime, len(data))
+
+
+def read_snowflake_time(name: str) -> float:
+    """When something was made that has this id, in seconds since the epoch."""
+    return ((int(name) >> 22) + EPOCH_MS) / 1000
+
+
+def _find_label(message: Json, custom: str) -> str:
+    """What stands on the button that sends this, or ''."""
+    rows = message.get("components") or ()
+    buttons = [each for row in rows for each in row.get("components") or ()]
+    found = (str(each.get("label", "")) for each in buttons if each.get("custom_id") == custom)
+    return next(found, "")

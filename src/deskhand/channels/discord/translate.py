@@ -1,0 +1,106 @@
+"""How something is said on Discord, and what it answers, in our words. All of it pure."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+from ...types.commit import Choices, Outgoing
+from ...types.errors import ChannelError, LoginRefused, SendRefused
+from ..pieces import Piece, find_button_label, has_buttons
+from ..web_api import ApiFault
+from .markdown import write_markdown
+
+SUPPRESS_EMBEDS = 1 << 2
+SUPPRESS_NOTIFICATIONS = 1 << 12
+MAX_LABEL_CHARS = 80
+MAX_CUSTOM_ID_CHARS = 100
+_ROW = 5
+_STYLES = {"once": 3, "always": 3, "no": 4, "never": 4}
+_WRONG_TOKEN = (
+    "Discord does not know this token: open the application at "
+    "https://discord.com/developers/applications, and reset its token under Bot"
+)
+_CLOSES = {
+    4004: _WRONG_TOKEN,
+    4013: "Discord does not know what this bot asks for",
+    4014: (
+        "the bot may not read all messages: switch on Message Content Intent under Bot at "
+        "https://discord.com/developers/applications, or set groups to mention"
+    ),
+}
+
+
+def translate_error(error: Exception) -> ChannelError:
+    """What came of a call, in our words."""
+    if not isinstance(error, ApiFault) or not error.status:
+        unsent = isinstance(error, ApiFault) and error.unsent
+        why = str(error) or type(error).__name__
+        return ChannelError(f"Discord could not be reached: {why}", unsent=unsent)
+    why = str(error.body.get("message") or error)
+    if error.status == 429:
+        wait = float(error.body.get("retry_after") or error.find_wait_s())
+        return ChannelError(f"Discord asks to wait {wait:.0f} s", wait, unsent=True)
+    if error.status == 401:
+        return LoginRefused(_WRONG_TOKEN, 300, unsent=True)
+    if error.status >= 500:
+        return ChannelError(f"Discord has a fault: {why}")
+    return SendRefused(f"Discord refuses: {why}")
+
+
+def translate_close(code: int) -> LoginRefused | None:
+    """Why the gateway does not let the bot in; None where it may the next time.
+
+    https://discord.com/developers/docs/topics/opcodes-and-status-codes#gateway
+    """
+    return LoginRefused(_CLOSES[code], 300) if code in _CLOSES else None
+
+
+def make_message(outgoing: Outgoing, piece: Piece, number: int) -> dict[str, Any]:
+    """The words of message `number` of an answer, as they are sent. Discord drops a second one with
+    the same nonce for some minutes. Nobody is told of a name that stands in it."""
+    message: dict[str, Any] = {
+        "content": write_markdown(piece.words),
+        "flags": SUPPRESS_EMBEDS | (SUPPRESS_NOTIFICATIONS if outgoing.silent else 0),
+        "allowed_mentions": {"parse": []},
+        "nonce": sha256(f"{outgoing.key} {number}".encode()).hexdigest()[:24],
+        "enforce_nonce": True,
+    }
+    reply = outgoing.reply_to
+    if number == 0 and reply.isdecimal() and outgoing.address.group:
+        message["message_reference"] = {"message_id": reply, "fail_if_not_exists": False}
+    if piece.asks and outgoing.ask is not None:
+        message["components"] = make_buttons(outgoing.ask)
+    return message
+
+
+def make_change(outgoing: Outgoing, piece: Piece) -> dict[str, Any]:
+    """The words of a message that says something else now."""
+    return {
+        "content": write_markdown(piece.words),
+        "flags": SUPPRESS_EMBEDS,
+        "allowed_mentions": {"parse": []},
+        "components": make_buttons(outgoing.ask) if piece.asks and outgoing.ask else [],
+    }
+
+
+def make_buttons(ask: Choices) -> list[dict[str, Any]]:
+    """A button for each answer. It sends the ask's id, which nobody can guess, and the answer, or
+    its number where that is too long: then it is read off the button."""
+    if not has_buttons(ask):
+        return []
+    buttons = []
+    for i, choice in enumerate(ask.choices):
+        custom = f"{ask.ask_id} {choice}"
+        if choice.startswith("#") or len(custom) > MAX_CUSTOM_ID_CHARS:
+            custom = f"{ask.ask_id} #{i}"
+        buttons.append(
+            {
+                "type": 2,
+                "style": _STYLES.get(choice, 2) if ask.approval else 2,
+                "label": find_button_label(ask, choice)[:MAX_LABEL_CHARS],
+                "custom_id": custom,
+            }
+        )
+    rows = [buttons[i : i + _ROW] for i in range(0, len(buttons), _ROW)]
+    return [{"type": 1, "components": row} for row in rows]

@@ -1,0 +1,138 @@
+"""What a homeserver tells of people, as a channel hands it in.
+
+https://spec.matrix.org/latest/client-server-api: events of rooms, with relations for replies,
+threads, edits and reactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from ...types.errors import SendRefused
+from ...types.identity import Address, Body, Edit, Inbound, Reaction, Said
+from ...types.labels import Label
+from ...types.messages import Audio, File, Image, Message, Part, Text
+
+Json = Mapping[str, Any]
+MAX_DOWNLOAD_BYTES = 50 * 2**20
+PASSED_ON = Label("untrusted", source="something passed on in Matrix")
+_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+_MEDIA = ("m.image", "m.file", "m.audio", "m.video")
+
+Download = Callable[[str], Awaitable[bytes]]
+"""Downloads what is at an `mxc:` address. Raises SendRefused where it is not there, and
+ChannelError where it may be later."""
+PutBlob = Callable[[bytes], Awaitable[str]]
+IsGroup = Callable[[str], Awaitable[bool]]
+"""Whether more than two are in a room."""
+
+
+class Reader:
+    """Reads events for one account. `all_groups`: what is said in a room need not be meant for
+    it."""
+
+    def __init__(
+        self,
+        address: Address,
+        fetch: Download,
+        keep: PutBlob,
+        is_group: IsGroup,
+        *,
+        all_groups: bool,
+    ) -> None:
+        self._here = address
+        self._me = address.account
+        self._fetch = fetch
+        self._keep = keep
+        self._is_group = is_group
+        self._all_groups = all_groups
+
+    async def read(self, room: str, event: Json) -> Inbound | None:
+        """What there is in it for an agent; None, for most kinds. Raises ChannelError where a file
+        could not be fetched now."""
+        if event.get("sender") == self._me or "state_key" in event:
+            return None
+        content = event.get("content") or {}
+        relation = content.get("m.relates_to") or {}
+        group = await self._is_group(room)
+        if event.get("type") == "m.reaction" and relation.get("rel_type") == "m.annotation":
+            of, emoji = str(relation.get("event_id", "")), str(relation.get("key", ""))
+            return self._make_inbound(room, event, Reaction(of, emoji, True), "", group=group)
+        if event.get("type") != "m.room.message" or (group and not self._is_addressed(content)):
+            return None
+        thread = str(relation["event_id"]) if relation.get("rel_type") == "m.thread" else ""
+        if relation.get("rel_type") == "m.replace":
+            text = self._read_text(content.get("m.new_content") or {})
+            body = Edit(str(relation.get("event_id", "")), Message("user", (Text(text),)))
+            return self._make_inbound(room, event, body, "", group=group) if text else None
+        parts = await self._read_parts(content)
+        if not parts:
+            return None
+        return self._make_inbound(room, event, Said(Message("user", parts)), thread, group=group)
+
+    def _make_inbound(
+        self, room: str, event: Json, body: Body, thread: str, *, group: bool
+    ) -> Inbound:
+        content = event.get("content") or {}
+        relation = content.get("m.relates_to") or {}
+        reply = (relation.get("m.in_reply_to") or {}).get("event_id", "")
+        return Inbound(
+            str(event["event_id"]),
+            Address(self._here.channel, self._me, room, thread, group),
+            str(event["sender"]),
+            float(event.get("origin_server_ts") or 0) / 1000,
+            body,
+            reply_to="" if relation.get("is_falling_back") else str(reply),
+            by_program=content.get("msgtype") == "m.notice",
+        )
+
+    def _is_addressed(self, content: Json) -> bool:
+        """Whether it is said to this account: it is mentioned, as in replies to it, or named."""
+        if self._all_groups:
+            return True
+        mentioned = (content.get("m.mentions") or {}).get("user_ids") or ()
+        text = str(content.get("body", ""))
+        return self._me in mentioned or self._me in text or text.startswith(("/", "!"))
+
+    def _read_text(self, content: Json) -> str:
+        """What was written, without the name by which the account was called and without the copy
+        of what it replies to."""
+        text = str(content.get("body", ""))
+        if (content.get("m.relates_to") or {}).get("m.in_reply_to") and text.startswith("> "):
+            _, _, text = text.partition("\n\n")
+        local = self._me[1:].partition(":")[0]
+        for name in (self._me, f"@{local}", local):
+            if text.startswith(name):
+                return text.removeprefix(name).lstrip(":, \n").strip()
+        return text.strip()
+
+    async def _read_parts(self, content: Json) -> tuple[Part, ...]:
+        """Files first, so that what is said of them comes after."""
+        kind = content.get("msgtype")
+        if kind in ("m.text", "m.emote", "m.notice"):
+            text = self._read_text(content)
+            return (Text(text),) if text else ()
+        if kind == "m.location":
+            return (Text(f"[location: {content.get('geo_uri', '')}]", PASSED_ON),)
+        if kind not in _MEDIA:
+            return ()
+        name = str(content.get("filename") or content.get("body") or "file")
+        parts = [await self._read_file(content, name)]
+        if content.get("filename") and content.get("body") != name:
+            parts.append(Text(self._read_text(content)))
+        return tuple(parts)
+
+    async def _read_file(self, content: Json, name: str) -> Part:
+        info = content.get("info") or {}
+        mime = str(info.get("mimetype") or "application/octet-stream")
+        if int(info.get("size") or 0) > MAX_DOWNLOAD_BYTES:
+            return Text(f"[{name} was not fetched: it is larger than 50 MB]\n", PASSED_ON)
+        try:
+            data = await self._fetch(str(content.get("url", "")))
+        except SendRefused as error:
+            return Text(f"[{name} could not be fetched: {error}]\n", PASSED_ON)
+        blob = await self._keep(data)
+        if content.get("msgtype") == "m.audio":
+            return Audio(blob, mime)
+        return Image(blob, mime, name) if mime in _PICTURES else File(blob, name, mime, len(data))

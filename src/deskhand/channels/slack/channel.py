@@ -1,0 +1,290 @@
+"""Slack: one app in one workspace, read by Socket Mode.
+
+https://docs.slack.dev/apis/events-api/using-socket-mode. An event is acknowledged when the next
+inbound is asked for, and never before: Slack sends it again, also on the next connection.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import anyio
+import msgspec
+import websockets
+from websockets.exceptions import WebSocketException
+
+from ...types.commit import Outgoing
+from ...types.errors import BlobMissing, ConfigError, SendRefused
+from ...types.identity import Address, Edit, Inbound
+from ...types.messages import File, Image
+from ..base import (
+    Acknowledging,
+    Allowing,
+    Channel,
+    ChannelContext,
+    ChannelHealth,
+    Closing,
+    Editing,
+    Healthy,
+    Instructing,
+    Introducing,
+    Introduction,
+    Removing,
+)
+from ..health_record import HealthRecord
+from ..long_sends import LongSends
+from ..only_reader import only_reader
+from ..pieces import MessageForm, Piece, prepend_note
+from ..rich_text import Rich
+from ..web_api import ApiFault, WebApi
+from .reader import MAX_DOWNLOAD_BYTES, Json, Reader, make_message_id, parse_message_ts
+from .translate import call_slack, make_blocks, make_fallback, translate_error
+
+log = logging.getLogger(__name__)
+
+FORM = MessageForm(text=4000)
+"""https://docs.slack.dev/changelog/2018-truncating-really-long-messages: more is shown cut."""
+EDIT_INTERVAL_S = 1.2
+"""https://docs.slack.dev/apis/web-api/rate-limits: about fifty changes a minute."""
+MAX_ENVELOPE_BYTES = 2**24
+READ_REACTION = "eyes"
+FAULTS = (ApiFault, WebSocketException, TimeoutError, OSError)
+_GONE = ("message_not_found", "cant_update_message", "edit_window_closed")
+_INSTRUCTIONS = "Text is Markdown; Slack shows no wide tables, so keep them narrow."
+
+
+def open_slack(context: ChannelContext) -> SlackChannel:
+    """The app of this configuration. Raises ConfigError where it cannot work, with what to do."""
+    config = context.config
+    bot = _read_token(context, config.token_env or "SLACK_BOT_TOKEN", "xoxb-")
+    app = _read_token(context, config.app_token_env or "SLACK_APP_TOKEN", "xapp-")
+    return SlackChannel(context, bot, app)
+
+
+def _read_token(context: ChannelContext, variable: str, begins: str) -> str:
+    token = context.secret(variable)
+    where = {
+        "xoxb-": "the Bot User OAuth Token under OAuth & Permissions",
+        "xapp-": "an App-Level Token with connections:write under Basic Information",
+    }[begins]
+    if not token:
+        raise ConfigError(f"{variable} is not set: put {where} of your Slack app into .env")
+    if not token.startswith(begins):
+        raise ConfigError(f"{variable} does not begin with {begins}: it has to be {where}")
+    return token
+
+
+class SlackChannel:
+    """One app. What it says is formatted beside the words, without previews of links, which would
+    fetch them."""
+
+    idempotent = False
+
+    def __init__(self, context: ChannelContext, bot_token: str, app_token: str) -> None:
+        self.name = context.name
+        self._context = context
+        self._app_token = app_token
+        self._files_from = context.config.base_url or "https://files.slack.com/"
+        base = context.config.base_url or "https://slack.com/api"
+        self._api = WebApi(base, {"Authorization": f"Bearer {bot_token}"})
+        self._app_api = WebApi(base, {"Authorization": f"Bearer {app_token}"})
+        self._opening = anyio.Lock()
+        self._me: Json = {}
+        self._record = HealthRecord(context.now)
+        self._long_sends = LongSends(FORM)
+
+    # ------------------------------------------------------------------ in
+
+    async def receive(self) -> AsyncIterator[Inbound]:
+        with only_reader(self._context.state, self._app_token):
+            async with self._translate_errors():
+                await self._open()
+            reader = Reader(
+                self.name,
+                str(self._me["user_id"]),
+                self._download,
+                self._context.put_blob,
+                all_groups=self._context.config.groups == "all",
+            )
+            while True:
+                async with self._translate_errors():
+                    socket = await self._connect()
+                try:
+                    while (envelope := await self._read_envelope(socket)) is not None:
+                        inbound = await self._read_event(reader, envelope)
+                        if inbound is not None:
+                            yield inbound
+                        await self._acknowledge(socket, envelope)
+                finally:
+                    with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+                        await socket.close()
+
+    async def _connect(self) -> websockets.ClientConnection:
+        address = await self._fetch_address()
+        return await websockets.connect(  # noqa: TID251 -- Slack gives it for its own app
+            address, max_size=MAX_ENVELOPE_BYTES, proxy=None
+        )
+
+    async def _fetch_address(self) -> str:
+        return str((await call_slack(self._app_api, "apps.connections.open"))["url"])
+
+    async def _read_envelope(self, socket: websockets.ClientConnection) -> Json | None:
+        """The next one; None where Slack asks for another connection."""
+        async with self._translate_errors():
+            envelope: Json = msgspec.json.decode(await socket.recv())
+        return None if envelope.get("type") == "disconnect" else envelope
+
+    async def _read_event(self, reader: Reader, envelope: Json) -> Inbound | None:
+        payload = envelope.get("payload") or {}
+        try:
+            if envelope["type"] == "events_api":
+                return await reader.read_event(payload.get("event") or {})
+            if envelope["type"] == "interactive" and payload.get("type") == "block_actions":
+                return reader.read_press(payload)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            log.warning("%s sent an event that cannot be read.", self.name, exc_info=True)
+        return None
+
+    async def _acknowledge(self, socket: websockets.ClientConnection, envelope: Json) -> None:
+        if name := envelope.get("envelope_id"):
+            async with self._translate_errors():
+                await socket.send(msgspec.json.encode({"envelope_id": name}).decode())
+
+    async def _download(self, url: str) -> bytes:
+        """A file of the workspace. The token goes to Slack alone. Raises SendRefused where there is
+        none."""
+        if not url.startswith(self._files_from):
+            raise SendRefused("it does not lie with Slack")
+        async with self._translate_errors():
+            return await self._api.download(url, MAX_DOWNLOAD_BYTES)
+
+    # ------------------------------------------------------------------ out
+
+    async def send(self, outgoing: Outgoing, mark: str) -> str:
+        return await self._deliver(outgoing, mark, "")
+
+    def edit_interval_s(self, address: Address) -> float:
+        return EDIT_INTERVAL_S if self._context.config.streaming else 0.0
+
+    async def edit(self, platform_id: str, outgoing: Outgoing, mark: str) -> str:
+        return await self._deliver(outgoing, mark, platform_id)
+
+    async def remove(self, platform_id: str, address: Address) -> None:
+        if ts := parse_message_ts(platform_id):
+            about = {"channel": address.chat, "ts": ts}
+            await self._call("chat.delete", about, harmless=("message_not_found",))
+
+    async def acknowledge(self, inbound: Inbound) -> None:
+        of = inbound.body.of if isinstance(inbound.body, Edit) else inbound.external_id
+        if ts := parse_message_ts(of):
+            about = {"channel": inbound.address.chat, "timestamp": ts, "name": READ_REACTION}
+            await self._call("reactions.add", about, harmless=("already_reacted",))
+
+    async def _call(
+        self, method: str, about: Mapping[str, object], *, harmless: Sequence[str] = ()
+    ) -> Json:
+        """What Slack answers; {} for an error that is `harmless`."""
+        async with self._translate_errors():
+            await self._open()
+            try:
+                return await call_slack(self._api, method, about)
+            except ApiFault as error:
+                if error.body.get("error") not in harmless:
+                    raise
+                return {}
+
+    async def _deliver(self, outgoing: Outgoing, mark: str, into: str) -> str:
+        """Say it in as many messages as it takes; the first of them is written over message
+        `into`."""
+
+        async def send(i: int, piece: Piece) -> str:
+            if piece.file is not None:
+                return await self._send_file(outgoing, piece.file)
+            return await self._send_text(outgoing, piece, into if i == 0 else "")
+
+        return await self._long_sends.send(outgoing, mark, send, over=bool(into))
+
+    async def _send_text(self, outgoing: Outgoing, piece: Piece, into: str) -> str:
+        address = outgoing.address
+        about: dict[str, Any] = {
+            "channel": address.chat,
+            "text": make_fallback(piece.words),
+            "blocks": make_blocks(piece.words, outgoing.ask if piece.asks else None),
+        }
+        ts = parse_message_ts(into)
+        if ts and await self._call("chat.update", {"ts": ts, **about}, harmless=_GONE):
+            return into
+        # Where it is gone, or too old to be changed, it is said anew.
+        about["thread_ts"] = address.thread
+        quiet = {"unfurl_links": False, "unfurl_media": False}
+        answer = await self._call("chat.postMessage", {**about, **quiet})
+        return make_message_id(str(answer["channel"]), str(answer["ts"]))
+
+    async def _send_file(self, outgoing: Outgoing, file: Image | File) -> str:
+        address = outgoing.address
+        name = file.name or "file"
+        try:
+            data = await self._context.get_blob(file.blob)
+        except BlobMissing:
+            words = prepend_note(Rich(""), f"{name} is no longer there")
+            return await self._send_text(outgoing, Piece(words), "")
+        about = {"filename": name, "length": len(data)}
+        place = await self._call("files.getUploadURLExternal", about)
+        async with self._translate_errors():
+            await self._api.upload("POST", str(place["upload_url"]), data)
+        shared = {
+            "files": [{"id": place["file_id"], "title": name}],
+            "channel_id": address.chat,
+            "thread_ts": address.thread,
+        }
+        await self._call("files.completeUploadExternal", shared)
+        return f"{address.chat}:file:{place['file_id']}"
+
+    # ------------------------------------------------------------------ facts
+
+    def instructions(self, address: Address) -> str:
+        return _INSTRUCTIONS
+
+    async def introduce(self) -> Introduction:
+        async with self._translate_errors():
+            await self._open()
+            await self._fetch_address()
+        return Introduction(str(self._me.get("user", "")), str(self._me.get("url", "")))
+
+    def health(self) -> ChannelHealth:
+        return self._record.current
+
+    @property
+    def allow_from(self) -> tuple[str, ...]:
+        return tuple(map(str, self._context.config.allow_from))
+
+    async def close(self) -> None:
+        await self._api.close()
+        await self._app_api.close()
+
+    async def _open(self) -> None:
+        async with self._opening:
+            if not self._me:
+                self._me = await call_slack(self._api, "auth.test")
+
+    def _translate_errors(self) -> AbstractAsyncContextManager[None]:
+        """What Slack answers inside is noted, and raised as ours."""
+        return self._record.watch(FAULTS, translate_error)
+
+
+_: type[Channel] = SlackChannel
+_editing: type[Editing] = SlackChannel
+_more: tuple[type[Removing], type[Acknowledging], type[Introducing]] = (
+    SlackChannel,
+    SlackChannel,
+    SlackChannel,
+)
+_others: tuple[type[Closing], type[Instructing], type[Allowing], type[Healthy]] = (
+    SlackChannel,
+    SlackChannel,
+    SlackChannel,
+    SlackChannel,
+)

@@ -1,0 +1,213 @@
+"""What Slack tells of people, as a channel hands it in.
+
+https://docs.slack.dev/reference/events, and
+https://docs.slack.dev/messaging/formatting-message-text#parsing for the marks in a text.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from ...types.errors import SendRefused
+from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
+from ...types.labels import Label
+from ...types.messages import Audio, File, Image, Message, Part, Text
+
+Json = Mapping[str, Any]
+PRESS_PREFIX = "press:"
+"""What the id of a pressed button begins with, so that an answer to it can be told from one to a
+message."""
+ANSWER_ACTION = "answer"
+"""How the action of our buttons begins."""
+MAX_DOWNLOAD_BYTES = 50 * 2**20
+PASSED_ON = Label("untrusted", source="something passed on in Slack")
+_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+_SAID = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
+_MARK = re.compile(r"<([^<>|]{1,3000})(?:\|([^<>]{0,3000}))?>")
+
+Download = Callable[[str], Awaitable[bytes]]
+"""Downloads what is at an address of Slack's. Raises SendRefused where it is not there, and
+ChannelError where it may be later."""
+PutBlob = Callable[[bytes], Awaitable[str]]
+
+
+def make_message_id(chat: str, ts: str) -> str:
+    """How a message is called here: a time stamp alone is unique in one chat only."""
+    return f"{chat}:{ts}"
+
+
+def parse_message_ts(name: str) -> str:
+    """Slack's own name of a message that is called so; '' for anything else."""
+    chat, _, ts = name.partition(":")
+    return ts if chat and not name.startswith(PRESS_PREFIX) else ""
+
+
+class Reader:
+    """Reads events for one bot. `all_groups`: what is said in a channel need not be meant for
+    it."""
+
+    def __init__(
+        self, channel: str, me: str, fetch: Download, keep: PutBlob, *, all_groups: bool
+    ) -> None:
+        self._channel = channel
+        self._me = me
+        self._fetch = fetch
+        self._keep = keep
+        self._all_groups = all_groups
+
+    async def read_event(self, event: Json) -> Inbound | None:
+        """What there is in it for an agent; None, for most kinds. Raises ChannelError where a file
+        could not be fetched now."""
+        match event.get("type"):
+            case "message" | "app_mention":
+                if event.get("subtype") == "message_changed":
+                    return self._read_edit(event)
+                return await self._read_message(event)
+            case "reaction_added" | "reaction_removed":
+                return self._read_reaction(event)
+            case _:
+                return None
+
+    def read_press(self, payload: Json) -> Inbound | None:
+        """Who pressed one of our buttons, and which."""
+        actions: Sequence[Json] = payload.get("actions") or ({},)
+        if not str(actions[0].get("action_id", "")).startswith(ANSWER_ACTION):
+            return None
+        ask_id, _, choice = str(actions[0].get("value", "")).partition(" ")
+        chat = str(payload.get("channel", {}).get("id", ""))
+        if not ask_id or not choice or not chat:
+            return None
+        message = payload.get("message", {})
+        at = str(actions[0].get("action_ts", ""))
+        address = self._make_address(chat, str(message.get("thread_ts", "")))
+        who = str(payload.get("user", {}).get("id", ""))
+        name = f"{PRESS_PREFIX}{chat}:{message.get('ts', '')}:{who}:{at}"
+        return Inbound(name, address, who, _to_seconds(at), Answer(ask_id, choice))
+
+    async def _read_message(self, event: Json) -> Inbound | None:
+        if event.get("subtype", "") not in _SAID or event.get("user") == self._me:
+            return None
+        if not self._is_addressed(event):
+            return None
+        parts = await self._read_parts(event)
+        if not parts:
+            return None
+        return self._make_inbound(event, Said(Message("user", parts)), event)
+
+    def _read_edit(self, event: Json) -> Inbound | None:
+        now, before = event.get("message", {}), event.get("previous_message", {})
+        text = self._read_text(now)
+        if "edited" not in now or now.get("text") == before.get("text") or not text:
+            return None  # a preview has come, or a file has gone
+        whole = {**now, "channel": event.get("channel"), "channel_type": event.get("channel_type")}
+        if not self._is_addressed(whole):
+            return None
+        of = make_message_id(str(event.get("channel")), str(now.get("ts")))
+        body = Edit(of, Message("user", (Text(text),)))
+        return self._make_inbound(whole, body, event)
+
+    def _make_inbound(self, said: Json, body: Body, event: Json) -> Inbound:
+        chat, ts = str(said.get("channel")), str(event.get("ts"))
+        root = str(said.get("thread_ts", ""))
+        name = make_message_id(chat, ts) if isinstance(body, Said) else f"edit:{chat}:{ts}"
+        program = bool(said.get("bot_id")) or said.get("subtype") == "bot_message"
+        return Inbound(
+            name,
+            self._make_address(chat, root or str(said.get("ts"))),
+            str(said.get("user") or said.get("bot_id") or ""),
+            _to_seconds(ts),
+            body,
+            reply_to=make_message_id(chat, root) if root and root != said.get("ts") else "",
+            by_program=program,
+        )
+
+    def _make_address(self, chat: str, root: str) -> Address:
+        """In a channel each thread is a conversation; alone with somebody all of it is one, but for
+        threads that they begin."""
+        group = not chat.startswith("D")
+        return Address(self._channel, self._me, chat, root if group else "", group)
+
+    def _read_reaction(self, event: Json) -> Inbound | None:
+        item = event.get("item", {})
+        if item.get("type") != "message" or event.get("user") == self._me:
+            return None
+        chat = str(item.get("channel"))
+        of = make_message_id(chat, str(item.get("ts")))
+        added = event.get("type") == "reaction_added"
+        at = str(event.get("event_ts", ""))
+        who = str(event.get("user", ""))
+        emoji = f":{event.get('reaction', '')}:"
+        name = f"reaction:{of}:{who}:{emoji}:{at}"
+        address = self._make_address(chat, str(item.get("ts")))
+        return Inbound(name, address, who, _to_seconds(at), Reaction(of, emoji, added))
+
+    def _is_addressed(self, message: Json) -> bool:
+        """Whether it is said to this bot: alone with it, by its name, or in a thread that it
+        began."""
+        if str(message.get("channel", "")).startswith("D") or self._all_groups:
+            return True
+        return (
+            message.get("type") == "app_mention"
+            or f"<@{self._me}" in str(message.get("text", ""))
+            or message.get("parent_user_id") == self._me
+        )
+
+    def _read_text(self, message: Json) -> str:
+        """What was written, without the name by which the bot was called."""
+        text = re.sub(
+            rf"<@{re.escape(self._me)}(\|[^<>]{{0,100}})?>[:,]?", "", message.get("text", "")
+        )
+        return html.unescape(_MARK.sub(_read_mark, text)).strip()
+
+    async def _read_parts(self, message: Json) -> tuple[Part, ...]:
+        """Files first, so that what is said of them comes after."""
+        parts = [await self._read_file(file) for file in message.get("files") or ()]
+        for shared in message.get("attachments") or ():
+            words = str(shared.get("text") or shared.get("fallback") or "")
+            if words and (shared.get("is_share") or shared.get("is_msg_unfurl")):
+                data = html.unescape(_MARK.sub(_read_mark, words)).encode()
+                blob = await self._keep(data)
+                parts.append(File(blob, "forwarded message.txt", "text/plain", len(data)))
+        if text := self._read_text(message):
+            parts.append(Text(text))
+        return tuple(parts)
+
+    async def _read_file(self, file: Json) -> Part:
+        name = str(file.get("name") or "file")
+        mime = str(file.get("mimetype") or "application/octet-stream")
+        url = str(file.get("url_private_download") or file.get("url_private") or "")
+        if not url or file.get("mode") in ("tombstone", "hidden_by_limit"):
+            return Text(f"[{name} cannot be fetched from Slack any more]\n", PASSED_ON)
+        if int(file.get("size") or 0) > MAX_DOWNLOAD_BYTES:
+            return Text(f"[{name} was not fetched: it is larger than 50 MB]\n", PASSED_ON)
+        try:
+            data = await self._fetch(url)
+        except SendRefused as error:
+            return Text(f"[{name} could not be fetched: {error}]\n", PASSED_ON)
+        blob = await self._keep(data)
+        if file.get("subtype") == "slack_audio" or mime in ("audio/webm", "audio/ogg"):
+            return Audio(blob, mime)
+        return Image(blob, mime, name) if mime in _PICTURES else File(blob, name, mime, len(data))
+
+
+def _read_mark(found: re.Match[str]) -> str:
+    """A mark in a text as people read it: `<@U1|ann>`, `<#C1|general>`, `<!here>`, a link."""
+    target, label = found[1], found[2] or ""
+    match target[0]:
+        case "@":
+            return f"@{label or target[1:]}"
+        case "#":
+            return f"#{label or target[1:]}"
+        case "!":
+            return label or f"@{target[1:].partition('^')[0]}"
+    return target if not label or label in target else f"{label} ({target})"
+
+
+def _to_seconds(ts: str) -> float:
+    try:
+        return float(ts)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,78 @@
+"""A client of an MQTT broker that acknowledges a message once it is taken, and not when it comes.
+Imported where a broker is configured alone: it needs the extra `mqtt`."""
+
+from __future__ import annotations
+
+import ssl
+from hashlib import sha256
+from typing import Any
+
+import aiomqtt
+
+from .message_broker import MessageBroker
+
+KEEPALIVE_S = 30
+TIMEOUT_S = 10.0
+MAX_QUEUED = 1_000
+
+
+class MqttClient(aiomqtt.Client):
+    """Asks the event loop to write only while its socket is open. aiomqtt 2.5 asks a moment too
+    late, when another socket may have the same number."""
+
+    def _on_socket_register_write(self, client: Any, userdata: Any, sock: Any) -> None:
+        loop = self._loop
+
+        def write() -> None:
+            try:
+                client.loop_write()
+            except (OSError, ValueError) as error:  # raised again where messages are read
+                if not self._disconnected.done():
+                    self._disconnected.set_exception(error)
+
+        def register() -> None:
+            if sock.fileno() > -1:
+                loop.add_writer(sock.fileno(), write)
+
+        loop.call_soon_threadsafe(register)  # paho connects in a thread
+
+    def acknowledge(self, message: aiomqtt.Message) -> None:
+        """It is taken: the broker may forget it."""
+        if message.qos:
+            self._client.ack(message.mid, message.qos)
+
+
+def make_client(broker: MessageBroker) -> MqttClient:
+    """A client whose messages wait for `acknowledge`. The broker keeps one connection for each
+    `client_id`, the newest."""
+    client = MqttClient(
+        broker.host,
+        broker.port,
+        username=broker.username or None,
+        password=broker.password or None,
+        identifier=broker.client_id,
+        clean_session=False,
+        timeout=TIMEOUT_S,
+        keepalive=KEEPALIVE_S,
+        max_queued_incoming_messages=MAX_QUEUED,
+        tls_context=ssl.create_default_context() if broker.tls else None,
+    )
+    client._client.manual_ack_set(True)  # aiomqtt cannot leave acknowledging to us
+    return client
+
+
+def read_payload(message: aiomqtt.Message) -> bytes:
+    payload = message.payload
+    return payload if isinstance(payload, bytes) else str(payload).encode()
+
+
+def make_message_name(message: aiomqtt.Message, now: float) -> str:
+    """The name of a message. One that was not acknowledged comes again with the number that it had.
+    Numbers are used again, so the hour is part of the name. A message without delivery guarantee
+    (QoS 0) has no number, and comes once."""
+    about = sha256(b"\0".join((str(message.topic).encode(), read_payload(message)))).hexdigest()[
+        :24
+    ]
+    if message.qos:
+        return f"mqtt:{message.mid}:{int(now // 3600)}:{about}"
+    return f"mqtt:0:{now:.6f}:{about}"

@@ -1,0 +1,1 @@
+"""Twitch, for tests."""
