@@ -16,6 +16,8 @@ from typing import Final
 import h11
 import telegram
 
+from deskhand.channels.discord import reader as discord
+from deskhand.channels.slack import reader as slack
 from deskhand.channels.telegram.reader import Reader
 from deskhand.models.answer_cleaner import AnswerCleaner
 from deskhand.net.framing import make_strict
@@ -55,6 +57,7 @@ OURS: Final = frozenset(
         "config.config.Config",
         "config.config.Settings",
         "config.home.Home",
+        "channels.pieces.MessageForm",
     )
 )
 """Structs that hold the owner's words or ours, and patterns among them."""
@@ -94,6 +97,10 @@ SHORT: Final[dict[str, tuple[int, str]]] = {
 MADE: Final[dict[str, str]] = {
     "channels/telegram/reader.py:_is_addressed": "the bot's own name; fed below",
     "channels/telegram/reader.py:_read_text": "the bot's own name; fed below",
+    "channels/mail/imap.py:_find_number": "a word of ours; a line of at most a megabyte",
+    "channels/slack/reader.py:_read_text": "the bot's own name; fed below",
+    "channels/twitch/reader.py:_is_named": "the account's own name, in at most 500 characters",
+    "channels/twitch/reader.py:_strip_names": "the account's own name, in at most 500 characters",
     "models/shim_correcting.py:_correct_fact": "a word of a request of at most 160 characters",
     "models/shim_library.py:has_example_shape": "a number or a text, escaped; one word",
     "models/shim_mending.py:make_swap_program": "a word, escaped",
@@ -134,6 +141,11 @@ UNFED: Final[dict[str, str]] = {
     "agent/judge_call.py:_describe_missing_tool": "64 characters beside the names of our tools",
     "agent/rewind.py:RewindView.turns_at": "once for each turn of a conversation",
     "channels/telegram/channel.py:": "calls another method of that name, of Reader: fed by hand",
+    "channels/discord/reader.py:Reader.": "a message of at most 4,000 characters; fed below",
+    "channels/mail/channel.py:open_mail": "an address of the owner's settings",
+    "channels/mqtt/channel.py:open_mqtt": "an address of the owner's settings",
+    "channels/slack/reader.py:Reader._read_parts": "the files of one message: ten at most",
+    "channels/twitch/channel.py:TwitchChannel._read_event": "a time of 19 characters",
     "memory/meaning.py:_EmbeddingIndex.": "rows of a table, in batches",
     "models/decode.py:make_calls": "looks for a free id among the calls of one reply",
     "models/shim_mending.py:": _TREE,
@@ -191,6 +203,8 @@ beginning of the name."""
 def drivers() -> dict[str, Feed]:
     """What is fed by hand, since it needs more than text."""
     return {
+        "channels/discord/reader.py:Reader": _discord,
+        "channels/slack/reader.py:Reader": _slack,
         "channels/telegram/reader.py:Reader": _telegram,
         "models/answer_cleaner.py:AnswerCleaner": _answer,
         "tools/label_marks.py:LabelMarks": _marked,
@@ -200,15 +214,26 @@ def drivers() -> dict[str, Feed]:
     }
 
 
+async def _no_file(*given: object) -> bytes:
+    raise AssertionError("there are no files")
+
+
+def _discord(text: str, data: bytes) -> None:
+    reader = discord.Reader("discord", "1", _no_file, _no_file, all_groups=False)  # type: ignore[arg-type]
+    reader._read_text({"content": text})
+
+
+def _slack(text: str, data: bytes) -> None:
+    reader = slack.Reader("slack", "U1", _no_file, _no_file, all_groups=False)  # type: ignore[arg-type]
+    reader._read_text({"text": text})
+
+
 def _telegram(text: str, data: bytes) -> None:
     me = telegram.User(1, "bot", is_bot=True, username="deskhand_bot")
     chat = telegram.Chat(2, "group")
     message = telegram.Message(3, datetime(2026, 1, 1, tzinfo=UTC), chat, text=text)
 
-    async def nothing(*given: object) -> bytes:
-        raise AssertionError("there are no files")
-
-    reader = Reader("telegram", me, nothing, nothing, all_groups=False)  # type: ignore[arg-type]
+    reader = Reader("telegram", me, _no_file, _no_file, all_groups=False)  # type: ignore[arg-type]
     reader._is_addressed(message)
     reader._read_text(message)
 

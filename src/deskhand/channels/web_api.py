@@ -125,7 +125,7 @@ class WebApi:
 def _read_answer(status: int, headers: Mapping[str, str], text: bytes) -> Any:
     try:
         body = msgspec.json.decode(text) if text else {}
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         body = {}
         if status < 300:
             raise ApiFault("the answer is no JSON", status) from None

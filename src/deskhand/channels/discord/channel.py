@@ -148,7 +148,7 @@ class DiscordChannel:
     def _load_place(self) -> Place:
         try:
             return msgspec.json.decode(self._context.load_cursor() or "{}", type=Place)
-        except msgspec.ValidationError:
+        except (msgspec.DecodeError, RecursionError):
             return Place()
 
     async def _connect(self) -> Gateway:

@@ -136,7 +136,7 @@ class MailChannel:
     def _load_cursor(self) -> MailCursor:
         try:
             return msgspec.json.decode(self._context.load_cursor() or "[]", type=MailCursor)
-        except msgspec.ValidationError:
+        except (msgspec.DecodeError, RecursionError):
             return MailCursor()
 
     def _save_cursor(self, cursor: MailCursor) -> None:

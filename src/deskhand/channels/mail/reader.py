@@ -27,6 +27,7 @@ PASSED_ON = Label("untrusted", source="something quoted in a mail")
 MAX_TEXT_CHARS = 200_000
 MAX_FILES = 50
 _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+_SIGNERS = ("header.d", "header.i")
 _ID = re.compile(r"<([^<>\s]{1,900})>")
 _QUOTE_HEAD = re.compile(
     r"^(On|Am|Le|El|Il|Op|Em) .{5,200}(wrote|schrieb|écrit|escribió)[^\n]{0,80}:$"
@@ -95,19 +96,19 @@ def _is_verified(mail: EmailMessage, sender: str, verified_by: str) -> bool:
         if not server.split() or server.split()[0].lower() != verified_by.lower():
             return False
         domain = sender.rpartition("@")[2]
-        for result in results.split(";"):
-            if re.match(r"\s*dmarc\s*=\s*pass\b", result, re.IGNORECASE):
-                return True
-            aligned = re.search(
-                r"\b(?:header\.d|header\.i|smtp\.mailfrom)\s*=\s*\S*?@?"
-                + re.escape(domain)
-                + r"(?![\w.-])",
-                result,
-                re.IGNORECASE,
-            )
-            if re.match(r"\s*dkim\s*=\s*pass\b", result, re.IGNORECASE) and aligned:
-                return True
+        return any(_vouches(result.split(), domain) for result in results.split(";"))
     return False
+
+
+def _vouches(words: list[str], domain: str) -> bool:
+    """Whether this result says that the domain of the sender sent it."""
+    said = [word.lower().partition("=") for word in words]
+    if not said or said[0][2] != "pass":
+        return False
+    if said[0][0] == "dmarc":
+        return True
+    signers = [value.rpartition("@")[2] for key, _, value in said if key in _SIGNERS]
+    return said[0][0] == "dkim" and domain in signers
 
 
 def _is_by_program(mail: EmailMessage) -> bool:

@@ -133,7 +133,7 @@ class MqttChannel:
             return "", (File(blob, "message.bin", "application/octet-stream", len(payload)),)
         try:
             said = msgspec.json.decode(text)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             said = text
         head = Text(f"[MQTT device: {device}]\n", data)
         if isinstance(said, dict) and isinstance(said.get("text"), str):
