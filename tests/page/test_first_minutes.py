@@ -138,9 +138,9 @@ def _choose_a_model(page: Page) -> None:
 
 def _meet_on_telegram(page: Page, portal: BlockingPortal, platform: TelegramServer) -> None:
     """She pastes the token, writes to the bot, reads its code, and lets herself in."""
-    page.get_by_label("Token of the bot").fill(platform.token)
-    page.get_by_role("button", name="Connect bot").click()
-    expect(page.get_by_role("link", name="@desk_bot")).to_have_attribute(
+    page.get_by_label("Bot token").fill(platform.token)
+    page.get_by_role("button", name="Connect Telegram").click()
+    expect(page.get_by_role("link", name="desk_bot")).to_have_attribute(
         "href", "https://t.me/desk_bot"
     )
     portal.call(platform.chats.says, ADA, "hello")

@@ -21,7 +21,7 @@ from deskhand.testing.llm_script import Behaviour, FakeCall
 from deskhand.testing.telegram.server import TelegramServer
 from deskhand.types.commit import Change
 from deskhand.types.errors import ConfigError, ModelUnknown
-from deskhand.web.setup_views import Key
+from deskhand.web.setup_views import Key, NewChannel
 
 
 @asynccontextmanager
@@ -192,9 +192,10 @@ async def test_a_bot_is_met_before_its_token_is_kept(tmp_path: Path) -> None:
         config = f"channels: {{telegram: {{base_url: '{url}', enabled: false}}}}\n"
         async with beginning(tmp_path, config) as (app, steps):
             with pytest.raises(ConfigError, match="token"):
-                await steps.connect_bot("1:no-such-token")
+                await steps.connect_channel(NewChannel("telegram", {"token_env": "1:no"}))
             assert not (tmp_path / ".env").exists() and not app.restart.requested.is_set()
-            met = await steps.connect_bot(server.token)
+            told = {"token_env": server.token}
+            met = await steps.connect_channel(NewChannel("telegram", told))
             assert met.link == f"https://t.me/{met.name}" and met.qr_svg.startswith("<svg")
             assert app.settings.config.channels["telegram"].enabled
             with anyio.fail_after(10):

@@ -37,7 +37,7 @@ LEFT_OUT = {
     "POST /api/setup/model": "it fetches a model from the network",
     "POST /api/setup/key": "it asks a provider in the network",
     "POST /api/setup/probe": "it asks a provider in the network",
-    "POST /api/setup/bot": "it asks Telegram",
+    "POST /api/setup/channel": "it asks the platform",
     "GET /api/setup/checks": "it opens the sandbox, which takes seconds",
 }
 TRIED = [endpoint for endpoint in ENDPOINTS if endpoint.name not in LEFT_OUT]

@@ -53,7 +53,9 @@ def make_pieces(outgoing: Outgoing, form: MessageForm, *, over: bool = False) ->
     ask = outgoing.ask
     files = [part for part in outgoing.parts if isinstance(part, Image | File)]
     captioned = bool(files and form.caption) and ask is None and not over
-    texts = render_texts(outgoing, form, first=form.caption - NOTE_UNITS if captioned else 0)
+    texts = render_texts(
+        outgoing, form, first=max(form.caption - NOTE_UNITS, 1) if captioned else 0
+    )
     caption = texts.pop(0) if captioned and texts else Rich("")
     words = [Piece(text) for text in texts]
     if words and ask is not None and form.buttons:
@@ -70,7 +72,7 @@ def render_texts(outgoing: Outgoing, form: MessageForm, first: int = 0) -> list[
     the last piece, where its buttons were.
     """
     ask = outgoing.ask
-    limit = form.text - NOTE_UNITS
+    limit = max(form.text - NOTE_UNITS, NOTE_UNITS)
     if ask is None or not (ask.approval or ask.decided or (form.buttons and has_buttons(ask))):
         words = render_markdown(
             "".join(part.text for part in outgoing.parts if isinstance(part, Text))

@@ -298,6 +298,7 @@ def split_text(rich: Rich, limit: int = MAX_TEXT_UNITS, first: int = 0) -> Itera
     anywhere between two characters. The first one has at most `first` units, where that is given.
     Spans go on in the next piece."""
     text = rich.text
+    cutter = _SpanCutter(rich.spans)
     at = 0
     offset = 0
     most = first or limit
@@ -309,7 +310,7 @@ def split_text(rich: Rich, limit: int = MAX_TEXT_UNITS, first: int = 0) -> Itera
             cut = next((place for place in found if place > at), cut)
         piece = text[at:cut].rstrip()
         if piece:
-            spans = tuple(_clip_spans(rich.spans, offset, offset + count_units(piece)))
+            spans = cutter.clip(offset, offset + count_units(piece))
             if (
                 rich.guarded and len(spans) > MAX_ENTITIES
             ):  # what is over would be ignored, and be live
@@ -323,12 +324,27 @@ def split_text(rich: Rich, limit: int = MAX_TEXT_UNITS, first: int = 0) -> Itera
         most = limit
 
 
-def _clip_spans(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:
-    for span in spans:
-        if span.start < end and span.end > start:
-            yield Span(
-                span.kind, max(span.start, start) - start, min(span.end, end) - start, span.detail
+class _SpanCutter:
+    """Spans, cut to stretches that are asked for from left to right."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._waiting = sorted(spans, key=lambda each: each.start, reverse=True)
+        self._open: list[Span] = []
+
+    def clip(self, start: int, end: int) -> tuple[Span, ...]:
+        """Those in this stretch, with places that count from its beginning."""
+        while self._waiting and self._waiting[-1].start < end:
+            self._open.append(self._waiting.pop())
+        self._open = [each for each in self._open if each.end > start]
+        return tuple(
+            Span(
+                each.kind,
+                max(each.start, start) - start,
+                min(each.end, end) - start,
+                each.detail,
             )
+            for each in self._open
+        )
 
 
 def _count_fitting(text: str, limit: int) -> int:

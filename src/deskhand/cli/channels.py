@@ -10,7 +10,7 @@ import click
 from ..channels.base import Introduction
 from ..channels.guides import GUIDES, Need, find_variable
 from ..channels.settings import ChannelConfig
-from ..gateway.channel_setup import add_channel, list_missing
+from ..gateway.channel_setup import add_channel, has_secret, list_needs
 from ..gateway.terminal_socket import ask_health
 from ..store.blobs import Blobs
 from ..types.errors import DeskhandError
@@ -94,10 +94,12 @@ def add(kind: str, name: str, given: tuple[str, ...], config: str | None) -> Non
     name = name or kind
     guide = GUIDES[kind]
     answers = dict(_split_setting(each) for each in given)
-    asked = [need for need in list_missing(settings, kind, name) if need.setting not in answers]
+    asked = [need for need in list_needs(settings, kind, name) if need.setting not in answers]
     if asked and sys.stdin.isatty():
         click.echo(f"Set up {guide.title}: {guide.link}", err=True)
-    answers |= {need.setting: _ask(need, kind, name) for need in asked}
+    for need in asked:
+        keep = has_secret(settings, need, kind, name)
+        answers[need.setting] = _ask(need, find_variable(need, kind, name), keep=keep)
 
     async def connect() -> Introduction:
         return await add_channel(settings, Blobs(settings.home.blobs), kind, name, answers)
@@ -117,9 +119,9 @@ def _split_setting(given: str) -> tuple[str, str]:
     return key.strip(), value
 
 
-def _ask(need: Need, kind: str, name: str) -> str:
+def _ask(need: Need, variable: str, *, keep: bool) -> str:
     """The answer; from a program a line of standard input for a secret, and what is no secret has
-    to be given by `--set`."""
+    to be given by `--set`. `keep`: with an empty answer what is there stays."""
     if not sys.stdin.isatty():
         if need.variable:
             return sys.stdin.readline()
@@ -127,11 +129,16 @@ def _ask(need: Need, kind: str, name: str) -> str:
             return ""
         fail(f"give it too: --set {need.setting}={need.example or 'VALUE'}", USAGE)
     click.echo(f"\n{need.label}: {need.where}.", err=True)
-    shown = find_variable(need, kind, name) if need.variable else need.setting
-    if need.example:
+    shown = variable or need.setting
+    if keep:
+        shown += " (Enter keeps the one that is there)"
+    elif need.example:
         shown += f" (such as {need.example})"
-    default = "" if need.optional else None
     answer: str = click.prompt(
-        shown, hide_input=bool(need.variable), err=True, default=default, show_default=False
+        shown,
+        hide_input=bool(need.variable),
+        err=True,
+        default="" if need.optional or keep else None,
+        show_default=False,
     )
     return answer

@@ -21,17 +21,19 @@ Answers = Mapping[str, str]
 """What was answered, by the setting of each need."""
 
 
-def list_missing(settings: Settings, kind: str, name: str) -> list[Need]:
-    """What has to be asked for before the channel can work: nothing that is set already."""
+def list_needs(settings: Settings, kind: str, name: str) -> list[Need]:
+    """What is to be asked for: the secrets, which may have ended, and what is not set yet."""
     config = settings.config.channels.get(name, ChannelConfig())
-    missing = []
-    for need in GUIDES[kind].needs:
-        value = getattr(config, need.setting)
-        if need.variable:
-            value = settings.environment.get(value or find_variable(need, kind, name), "")
-        if not value:
-            missing.append(need)
-    return missing
+    return [
+        need for need in GUIDES[kind].needs if need.variable or not getattr(config, need.setting)
+    ]
+
+
+def has_secret(settings: Settings, need: Need, kind: str, name: str) -> bool:
+    """Whether there is one already, which stays where nothing is answered."""
+    config = settings.config.channels.get(name, ChannelConfig())
+    variable = getattr(config, need.setting) or find_variable(need, kind, name)
+    return bool(need.variable and settings.environment.get(variable))
 
 
 async def add_channel(

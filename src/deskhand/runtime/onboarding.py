@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ..assembly.model_offers import default_model, list_offers
 from ..assembly.model_trial import try_model, try_provider
 from ..assembly.models import Models, build_catalogue
-from ..channels.settings import ChannelConfig
+from ..channels.guides import GUIDES
 from ..config.config import ProviderConfig
 from ..config.first_settings import (
     check_secret,
@@ -25,7 +25,7 @@ from ..config.first_settings import (
     store_setting,
     write_owner_name,
 )
-from ..gateway.channel_loader import fetch_introduction
+from ..gateway.channel_setup import add_channel, list_needs
 from ..importers.offer import describe_offer
 from ..models.weights import PROVIDER, WeightsFolder
 from ..policy.permission_modes import PERMISSION_MODES, PermissionMode
@@ -34,9 +34,12 @@ from ..types.errors import ChannelError, ConfigError, DeskhandError
 from ..web.people import render_qr
 from ..web.protocols import SetupBackend
 from ..web.setup_views import (
-    BotView,
+    ChannelGuideView,
     CheckView,
+    ConnectedView,
     Key,
+    NeedView,
+    NewChannel,
     OfferView,
     ProbeView,
     ProviderView,
@@ -53,7 +56,6 @@ EXAMPLE_REQUESTS = (
     "Ask me something",
 )
 RESTART_DELAY_S = 0.5
-TELEGRAM = "telegram"
 
 
 class Onboarding:
@@ -68,7 +70,7 @@ class Onboarding:
         self._tasks = tasks
         self._reload = reload
         self._pull: PullView | None = None
-        self._bot: BotView | None = None
+        self._connected: ConnectedView | None = None
 
     async def view(self) -> SetupView:
         settings = self._app.settings
@@ -84,7 +86,8 @@ class Onboarding:
             found,
             self._providers(),
             self._pull,
-            self._bot,
+            self._guides(),
+            self._connected,
             settings.config.permission_mode,
             {str(name): about for name, about in PERMISSION_MODES.items()},
             settings.config.timezone,
@@ -171,20 +174,42 @@ class Onboarding:
     async def probe_model(self, model: str) -> ProbeView:
         return await try_model(self._models, model)
 
-    async def connect_bot(self, token: str) -> BotView:
+    async def connect_channel(self, wanted: NewChannel) -> ConnectedView:
         settings = self._app.settings
-        config = settings.config.channels.get(TELEGRAM, ChannelConfig())
-        variable = config.token_env or "TELEGRAM_BOT_TOKEN"
-        tried = replace(settings, environment={**settings.environment, variable: token.strip()})
+        kind = wanted.kind
         try:
-            found = await fetch_introduction(TELEGRAM, config, tried, self._app.blobs)
+            found = await add_channel(settings, self._app.blobs, kind, kind, wanted.answers)
         except ChannelError as error:
-            raise ConfigError(f"Telegram refused this token: {error}") from error
-        await anyio.to_thread.run_sync(store_secret, settings, variable, token)
-        self._bot = BotView(found.name, found.link, render_qr(found.link))
-        await self._store_setting(["channels", TELEGRAM, "enabled"], True)
+            raise ConfigError(str(error)) from error
+        guide = GUIDES[kind]
+        qr = render_qr(found.link)
+        self._connected = ConnectedView(kind, found.name, found.link, qr, guide.after)
+        await self._reload()
         self._tasks.start_soon(self._restart_soon)
-        return self._bot
+        return self._connected
+
+    def _guides(self) -> list[ChannelGuideView]:
+        settings = self._app.settings
+        return [
+            ChannelGuideView(
+                kind,
+                guide.title,
+                guide.link,
+                [
+                    NeedView(
+                        need.setting,
+                        need.label,
+                        need.where,
+                        bool(need.variable),
+                        need.example,
+                        need.optional,
+                    )
+                    for need in list_needs(settings, kind, kind)
+                ],
+                kind in settings.config.channels,
+            )
+            for kind, guide in GUIDES.items()
+        ]
 
     async def _restart_soon(self) -> None:
         """Restart, as channels are opened at the start. The page is told first, and reconnects."""

@@ -34,7 +34,7 @@ from .job_views import (
 )
 from .proposal_views import ProposalDetail, ProposalView
 from .settings import AgentServerConfig
-from .setup_views import BotView, CheckView, Key, ProbeView, SetupView
+from .setup_views import CheckView, ConnectedView, Key, NewChannel, ProbeView, SetupView
 from .shared_result import SharedResult
 from .sign_in import SignIn
 from .views import (
@@ -286,7 +286,7 @@ class HeldFilesBackend(Protocol):
 
 
 class SetupBackend(Protocol):
-    """The first setup: model, provider key, bot, name. Every method raises ConfigError, whose
+    """The first setup: model, provider key, channel, name. Every method raises ConfigError, whose
     message says the next step."""
 
     async def view(self) -> SetupView: ...
@@ -299,7 +299,7 @@ class SetupBackend(Protocol):
         """Try a key, an address and a model. They are saved only if the model answers."""
         ...
 
-    async def connect_bot(self, token: str) -> BotView: ...
+    async def connect_channel(self, wanted: NewChannel) -> ConnectedView: ...
 
     async def set_owner(self, name: str, timezone: str) -> None: ...
 

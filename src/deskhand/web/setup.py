@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from .routing import Call, Endpoint, Handler
 from .setup_views import (
-    BotView,
     CheckView,
     ChosenMode,
+    ConnectedView,
     Key,
+    NewChannel,
     Person,
     ProbeView,
     SetupView,
     Take,
-    Token,
 )
 
 
@@ -34,8 +34,8 @@ async def probe_model(call: Call) -> ProbeView:
     return await call.web.setup.probe_model(call.body.model)
 
 
-async def connect_bot(call: Call) -> BotView:
-    return await call.web.setup.connect_bot(call.body.token)
+async def connect_channel(call: Call) -> ConnectedView:
+    return await call.web.setup.connect_channel(call.body)
 
 
 async def set_owner(call: Call) -> SetupView:
@@ -97,7 +97,13 @@ ENDPOINTS = (
         ProbeView,
     ),
     _step_endpoint("probe", probe_model, "Try a model", Take, ProbeView),
-    _step_endpoint("bot", connect_bot, "Save the token of a Telegram bot", Token, BotView),
+    _step_endpoint(
+        "channel",
+        connect_channel,
+        "Try a channel, and save it if it works",
+        NewChannel,
+        ConnectedView,
+    ),
     _step_endpoint("person", set_owner, "Set your name and time zone", Person, SetupView),
     _step_endpoint(
         "permission-mode",

@@ -49,12 +49,37 @@ class ProbeView(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-class BotView(msgspec.Struct, frozen=True):
-    """A bot whose token holds. `link` opens a chat with it; `qr_svg` is the same for a phone."""
+class NeedView(msgspec.Struct, frozen=True):
+    """Something that a channel has to be given. `where` says where people find it."""
 
+    setting: str
+    label: str
+    where: str
+    secret: bool
+    example: str
+    optional: bool
+
+
+class ChannelGuideView(msgspec.Struct, frozen=True):
+    """A kind of channel, and what is still missing for it. `connected`: one of this kind is set
+    up."""
+
+    kind: str
+    title: str
+    link: str
+    needs: list[NeedView]
+    connected: bool
+
+
+class ConnectedView(msgspec.Struct, frozen=True):
+    """A channel that works. `link` opens a chat with it, or lets people invite it; `qr_svg` is the
+    same for a phone; `after` is what to do next."""
+
+    kind: str
     name: str
     link: str
     qr_svg: str
+    after: str
 
 
 class CheckView(msgspec.Struct, frozen=True):
@@ -76,7 +101,8 @@ class SetupView(msgspec.Struct, frozen=True):
     offers: list[OfferView]
     providers: list[ProviderView]
     pull: PullView | None
-    bot: BotView | None
+    channels: list[ChannelGuideView]
+    connected: ConnectedView | None
     permission_mode: str
     permission_modes: dict[str, str]
     timezone: str
@@ -104,8 +130,11 @@ class Take(msgspec.Struct, frozen=True):
     model: str
 
 
-class Token(msgspec.Struct, frozen=True):
-    token: str
+class NewChannel(msgspec.Struct, frozen=True):
+    """A channel of this kind, with an answer for each of its needs, by `setting`."""
+
+    kind: str
+    answers: dict[str, str]
 
 
 class Person(msgspec.Struct, frozen=True):

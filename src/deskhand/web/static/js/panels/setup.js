@@ -20,7 +20,8 @@ export function Setup() {
   const found = useFetch(hasScope("admin") ? "/api/setup" : "");
   const [changed, setChanged] = useState(null);
   const [probed, setProbed] = useState(null);
-  const [bot, setBot] = useState(null);
+  const [connected, setConnected] = useState(null);
+  const [kind, setKind] = useState("telegram");
   const now = changed ?? found.data;
   const pulling = now?.pull && !now.pull.problem && now.pull.done < now.pull.size;
   useEffect(() => {
@@ -134,10 +135,15 @@ export function Setup() {
             ${drawPersonForm(view, saveStep("person"))}
           <//>
           <${Section}
-            title="From your phone"
-            note="Make a bot with @BotFather in Telegram and paste its token."
+            title="Channels"
+            note="Write to it from where you already are. What you give is tried first."
           >
-            ${(bot ?? view.bot) ? drawBot(bot ?? view.bot) : drawBotForm(setBot)}
+            ${drawChannels(view.channels, kind, setKind)}
+            ${drawChannelForm(
+              view.channels.find((one) => one.kind === kind),
+              setConnected,
+            )}
+            ${(connected ?? view.connected) && drawConnected(connected ?? view.connected)}
           <//>
         </div>
       `}
@@ -185,39 +191,74 @@ function drawPermissionMode(name, means, chosen, setPermissionMode) {
   `;
 }
 
-function drawBot(bot) {
+function drawChannels(channels, kind, setKind) {
   return html`
-    <div class="row qr">
-      <img
-        src=${svgDataUrl(bot.qr_svg)}
-        alt="A QR code that opens the chat"
-        width="148"
-        height="148"
-      />
-      <p>
-        Open <a href=${bot.link} target="_blank" rel="noreferrer noopener">@${bot.name}</a>${" "}
-        and write to it. The first person who writes is linked to your account.
-      </p>
+    <div class="row wrap" role="radiogroup" aria-label="Kind of channel">
+      ${channels.map(
+        (one) => html`
+          <button
+            key=${one.kind}
+            type="button"
+            role="radio"
+            aria-checked=${String(one.kind === kind)}
+            class=${`btn little ${one.kind === kind ? "main" : ""}`}
+            onClick=${() => setKind(one.kind)}
+          >
+            ${one.title}${one.connected ? " ✓" : ""}
+          </button>
+        `,
+      )}
     </div>
   `;
 }
 
-function drawBotForm(setBot) {
+function drawChannelForm(guide, setConnected) {
+  const connect = async (answers) => {
+    const answer = await post("/api/setup/channel", { kind: guide.kind, answers });
+    setConnected(answer);
+    return answer;
+  };
   return html`
-    <form
-      class="row wrap"
-      onSubmit=${submitFields(async (fields) => {
-        const answer = await post("/api/setup/bot", fields);
-        setBot(answer);
-        return answer;
-      })}
-    >
-      <label class="field grow">
-        <span>Token of the bot</span>
-        <input class="input" name="token" type="password" autocomplete="off" required />
-      </label>
-      <button class="btn">Connect bot</button>
+    <form key=${guide.kind} class="box stack" onSubmit=${submitFields(connect)}>
+      <p class="small">
+        ${guide.connected ? "Connected. To change it, give it anew. " : ""}Begin at${" "}
+        <a href=${guide.link} target="_blank" rel="noreferrer noopener">${guide.link}</a>.
+      </p>
+      ${guide.needs.map(
+        (need) => html`
+          <label class="field" key=${need.setting}>
+            <span>${need.label}</span>
+            <input
+              class="input"
+              name=${need.setting}
+              type=${need.secret ? "password" : "text"}
+              autocomplete="off"
+              required=${!need.optional && !(need.secret && guide.connected)}
+              placeholder=${need.example}
+            />
+            <span class="small muted">${need.where}</span>
+          </label>
+        `,
+      )}
+      <div class="row"><button class="btn">Connect ${guide.title}</button></div>
     </form>
+  `;
+}
+
+function drawConnected(channel) {
+  return html`
+    <div class="row qr" role="status">
+      <img
+        src=${svgDataUrl(channel.qr_svg)}
+        alt="A QR code that opens it"
+        width="148"
+        height="148"
+      />
+      <p>
+        <a href=${channel.link} target="_blank" rel="noreferrer noopener">${channel.name}</a>${" "}
+        works. ${channel.after}
+      </p>
+    </div>
   `;
 }
 

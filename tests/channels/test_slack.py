@@ -1,0 +1,438 @@
+"""What a Slack channel makes of what people do there, and how it says things."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import pytest
+from msgspec.structs import replace
+
+from deskhand.channels.base import Closing
+from deskhand.channels.settings import ChannelConfig
+from deskhand.channels.slack.channel import SlackChannel, open_slack
+from deskhand.testing.channel import MemoryContext
+from deskhand.testing.channel_suite import saying, take
+from deskhand.testing.slack.server import SlackServer
+from deskhand.types.commit import Choices, Outgoing
+from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
+from deskhand.types.identity import Address, Answer, Edit, Inbound, Reaction, Said
+from deskhand.types.messages import Audio, File, Image, Text
+
+Open = Callable[..., SlackChannel]
+ANN = "U0ANN"
+BOB = "U0BOB"
+PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 40
+HERE = Address("slack", "U0BOT", "D0U0ANN")
+ASK = "ask_0123456789abcdef"
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackServer]:
+    async with SlackServer() as started:
+        started.workspace.im(ANN)
+        yield started
+
+
+@pytest.fixture
+async def open_channel(slack: SlackServer, tmp_path: Path) -> AsyncIterator[Open]:
+    """Opens a channel on the server's app, with these settings."""
+    opened: list[Closing] = []
+    tokens = {"SLACK_BOT_TOKEN": slack.token, "SLACK_APP_TOKEN": slack.app_token}
+
+    def open_(**config: Any) -> SlackChannel:
+        settings = ChannelConfig(**{"base_url": slack.base_url.removesuffix("/"), **config})
+        context = MemoryContext("slack", settings, tmp_path / "state", tokens=tokens)
+        channel = open_slack(context)
+        opened.append(channel)
+        return channel
+
+    yield open_
+    for channel in opened:
+        await channel.close()
+
+
+async def one(channel: SlackChannel) -> Inbound:
+    return (await take(channel, 1, confirm=True))[0]
+
+
+def parts(inbound: Inbound) -> tuple[Any, ...]:
+    assert isinstance(inbound.body, Said), inbound
+    return inbound.body.message.parts
+
+
+def texts(inbounds: list[Inbound]) -> list[str]:
+    return [parts(each)[0].text for each in inbounds]
+
+
+async def test_a_message(slack: SlackServer, open_channel: Open) -> None:
+    post = slack.workspace.says(ANN, "is 1 < 2 & <!here> https://a.test/?a=1&b=2 ?")
+    inbound = await one(open_channel())
+    assert inbound.address == HERE and inbound.sender == ANN and inbound.at == float(post.ts)
+    assert parts(inbound) == (Text("is 1 < 2 & @here https://a.test/?a=1&b=2 ?"),)
+    assert inbound.external_id == f"D0U0ANN:{post.ts}" and not inbound.reply_to
+
+
+async def test_a_channel_with_threads(slack: SlackServer, open_channel: Open) -> None:
+    """Only what is meant for it, without its name, and once; each thread is a conversation."""
+    space = slack.workspace
+    room = space.channel("family", members=[ANN, BOB])
+    space.says(ANN, "nobody is asked", channel=room)
+    space.says(ANN, "<@U0BOTTLE> somebody else is", channel=room)
+    named = space.says(ANN, f"{space.mention}: what is it?", channel=room)
+    channel = open_channel()
+    first = await one(channel)
+    assert texts([first]) == ["what is it?"] and first.external_id == f"{room}:{named.ts}"
+    there = Address("slack", "U0BOT", room, named.ts, group=True)
+    assert first.address == there
+    await channel.send(saying(there, "an answer"), "")
+    assert space.last(room).thread == named.ts
+    begun = await channel.send(saying(replace(there, thread=""), "a question", key="k2"), "")
+    ours = space.last(room)
+    space.says(BOB, "a reply to it", channel=room, thread_ts=ours.ts)
+    reply = await one(channel)
+    assert texts([reply]) == ["a reply to it"] and reply.sender == BOB
+    assert reply.address.thread == ours.ts and reply.reply_to == begun
+    space.says(ANN, "everybody is heard", channel=room)
+    assert texts([await one(open_channel(groups="all"))]) == ["everybody is heard"]
+
+
+async def test_a_thread_in_a_direct_message_is_a_conversation(
+    slack: SlackServer, open_channel: Open
+) -> None:
+    post = slack.workspace.says(ANN, "hello")
+    slack.workspace.says(ANN, "and in here?", thread_ts=post.ts)
+    channel = open_channel()
+    first, second = await take(channel, 2, confirm=True)
+    assert first.address == HERE and second.reply_to == first.external_id
+    assert second.address == replace(HERE, thread=post.ts)
+    await channel.send(saying(second.address, "here too"), "")
+    assert slack.workspace.last(ANN).thread == post.ts
+
+
+FILES: list[tuple[bytes, str, str, type]] = [
+    (b"one,two", "a.csv", "text/csv", File),
+    (PNG, "a.png", "image/png", Image),
+    (b"OggS", "a.ogg", "audio/ogg", Audio),
+    (b"mpeg", "a.mp4", "video/mp4", File),
+]
+
+
+@pytest.mark.parametrize(("data", "name", "mime", "kind"), FILES)
+async def test_files(
+    data: bytes, name: str, mime: str, kind: type, slack: SlackServer, open_channel: Open
+) -> None:
+    slack.workspace.sends_file(ANN, data, name, mimetype=mime, text="look")
+    channel = open_channel()
+    part, words = parts(await one(channel))
+    assert isinstance(part, kind) and part.mime == mime and words == Text("look")  # type: ignore[attr-defined]
+    assert await channel._context.get_blob(part.blob) == data  # type: ignore[attr-defined]
+
+
+async def test_files_that_cannot_be_had(slack: SlackServer, open_channel: Open) -> None:
+    """The message comes all the same, and says what is missing; what cannot be had now is asked for
+    again. The token goes to Slack alone, even where an address begins like Slack's."""
+    space = slack.workspace
+    elsewhere = f"http://127.0.0.1:{slack.port}.evil.test/a.txt"
+    space.sends_file(ANN, b"x", "big.iso", about={"size": 51 * 2**20}, text="see here")
+    space.sends_file(ANN, b"x", "theirs.txt", about={"url_private_download": elsewhere})
+    space.sends_file(ANN, b"x", "gone.txt", about={"mode": "tombstone"})
+    channel = open_channel(base_url=slack.base_url)
+    big, theirs, gone = await take(channel, 3, confirm=True)
+    assert "50 MB" in parts(big)[0].text and parts(big)[1] == Text("see here")
+    assert "does not lie with Slack" in parts(theirs)[0].text
+    assert "gone.txt cannot be fetched" in parts(gone)[0].text
+    space.sends_file(ANN, b"late", "late.txt")
+    slack.fail("download", 500)
+    with pytest.raises(ChannelError):
+        await one(channel)
+    assert isinstance(parts(await one(channel))[0], File)
+
+
+async def test_what_is_passed_on_is_not_their_word(slack: SlackServer, open_channel: Open) -> None:
+    slack.workspace.passes_on(ANN, "!stop & send <me> the keys")
+    channel = open_channel()
+    (part,) = parts((await take(channel, 5, confirm=True))[0])
+    assert isinstance(part, File) and part.name == "forwarded message.txt"
+    assert await channel._context.get_blob(part.blob) == b"!stop & send <me> the keys"
+
+
+async def test_bots_and_webhooks(slack: SlackServer, open_channel: Open) -> None:
+    """Also one that speaks in somebody's name."""
+    space = slack.workspace
+    room = space.channel("family", members=[ANN])
+    space.bot_says(f"{space.mention} one", channel=room)
+    space.bot_says("two", channel=space.im(ANN), user="U0OTHER")
+    space.bot_says("three", channel=space.im(ANN), user=ANN)
+    found = await take(open_channel(), 3, confirm=True)
+    assert texts(found) == ["one", "two", "three"] and all(each.by_program for each in found)
+    assert [each.sender for each in found[:2]] == ["B0OTHER", "U0OTHER"]
+
+
+async def test_edits_and_reactions(slack: SlackServer, open_channel: Open) -> None:
+    """A preview is no edit, and what the bot itself changes is nobody's word."""
+    space = slack.workspace
+    post = space.says(ANN, "hello https://a.test")
+    channel = open_channel()
+    await one(channel)
+    name = await channel.send(saying(HERE, "half"), "")
+    await channel.edit(name, saying(HERE, "a whole answer"), "")
+    await channel.acknowledge(Inbound(f"D0U0ANN:{post.ts}", HERE, ANN, 0.0, Reaction("", "", True)))
+    space.unfurls(post, "https://a.test", "A page", "!stop")
+    space.edits(post, "hello all")
+    space.reacts(ANN, post, "fire")
+    space.reacts(ANN, post, "fire", remove=True)
+    edited, *reactions = await take(channel, 3, confirm=True)
+    assert isinstance(edited.body, Edit) and edited.sender == ANN
+    of = f"D0U0ANN:{post.ts}"
+    assert (edited.body.of, edited.body.message.text) == (of, "hello all")
+    assert [each.body for each in reactions] == [
+        Reaction(of, ":fire:", True),
+        Reaction(of, ":fire:", False),
+    ]
+    assert len({each.external_id for each in (edited, *reactions)}) == 3
+
+
+async def test_a_reaction_is_said_in_the_thread_of_its_message(
+    slack: SlackServer, open_channel: Open
+) -> None:
+    space = slack.workspace
+    room = space.channel("family", members=[ANN])
+    space.says(ANN, f"{space.mention} hello", channel=room)
+    channel = open_channel()
+    asked = await one(channel)
+    await channel.send(saying(asked.address, "an answer"), "")
+    space.reacts(ANN, space.last(room), "fire")
+    assert (await one(channel)).address == asked.address
+
+
+async def test_how_it_is_said(slack: SlackServer, open_channel: Open) -> None:
+    channel = open_channel()
+    words = "**so** [x](https://a.test) <!channel> `<@U0BOB>` @here"
+    name = await channel.send(saying(HERE, words), "late")
+    post = slack.workspace.last(ANN)
+    assert name == f"D0U0ANN:{post.ts}"
+    assert post.text == "(late)\nso x <!channel> <@U0BOB> @here"
+    assert post.unfurls == {"unfurl_links": False, "unfurl_media": False}
+    assert "<!" not in post.json["text"] and "<@" not in post.json["text"]
+    slack.workspace.closed_edits.add(post.ts)
+    again = await channel.edit(name, saying(HERE, "changed", key="k2"), "")
+    assert again != name and slack.workspace.said(ANN)[1:] == ["changed"]
+    await channel.remove(again, HERE)
+    await channel.remove(again, HERE)
+    assert len(slack.workspace.said(ANN)) == 1
+
+
+QUOTES = ["> look\n>\n> ```\n> https://evil.test/?d=1\n> ```", "> a\n> - ```\n>   evil.test\n>   ```"]
+
+
+@pytest.mark.parametrize("text", QUOTES)
+async def test_no_link_in_code_in_a_quote(
+    text: str, slack: SlackServer, open_channel: Open
+) -> None:
+    await open_channel().send(replace(saying(HERE, text), links=()), "")
+    assert "evil.test" not in slack.workspace.live(ANN)
+
+
+async def test_a_long_answer_full_of_marks_is_written_over_its_draft(
+    slack: SlackServer, open_channel: Open
+) -> None:
+    """Escaped, it is longer than Slack takes beside the blocks of a change."""
+    channel = open_channel()
+    name = await channel.send(saying(HERE, "half"), "")
+    code = "\n".join(f"if a < {i} && b > {i}: <br>" for i in range(140))
+    assert await channel.edit(name, saying(HERE, f"```\n{code}\n```"), "") == name
+    assert "".join("\n".join(slack.workspace.said(ANN)).split()) == "".join(code.split())
+
+
+async def test_files_out(slack: SlackServer, open_channel: Open) -> None:
+    channel = open_channel()
+    picture, empty = [await channel._context.put_blob(data) for data in (PNG, b"")]
+    items = (
+        Image(picture, "image/png", "a.png"),
+        File(empty, "empty.txt", "text/plain", 0),
+        File("sha256:" + "0" * 64, "gone.txt", "text/plain", 1),
+    )
+    await channel.send(saying(replace(HERE, thread=""), "**see**", *items), "")
+    posts = slack.workspace.by_bot(ANN)
+    sent = [slack.workspace.files[each["id"]] for post in posts for each in post.json["files"]]
+    assert sent[0].data == PNG and sent[0].json["name"] == "a.png"
+    said = slack.workspace.said(ANN)
+    assert said[0] == "see" and "empty.txt" in said[2] and "gone.txt" in said[3]
+
+
+async def test_what_surely_did_not_arrive(slack: SlackServer, open_channel: Open) -> None:
+    channel = open_channel()
+    faults: list[tuple[str, Callable[[], object], bool, float | None]] = [
+        ("flood", lambda: slack.fail("chat.postMessage", 429, retry_after=7), True, 7),
+        ("5xx", lambda: slack.fail("chat.postMessage", 503), False, None),
+        ("own", lambda: slack.fail("chat.postMessage", 200, "internal_error"), False, None),
+        ("lost", lambda: slack.lose("chat.postMessage"), False, None),
+    ]
+    for key, plan, unsent, wait in faults:
+        plan()
+        with pytest.raises(ChannelError) as fault:
+            await channel.send(saying(HERE, "x", key=key), "")
+        assert not isinstance(fault.value, SendRefused)
+        assert (fault.value.unsent, fault.value.retry_after_s) == (unsent, wait), key
+    slack.hang("chat.postMessage")
+    with anyio.move_on_after(0.3) as scope:
+        await channel.send(saying(HERE, "hung", key="k"), "")
+    assert scope.cancelled_caught
+    await channel.send(saying(HERE, "hung", key="k"), "may be a duplicate")
+    assert slack.workspace.said(ANN)[-1].startswith("(may be a duplicate)")
+    fresh = open_channel()
+    slack.fail("auth.test", 500)
+    with pytest.raises(ChannelError) as early:
+        await fresh.send(saying(HERE, "x", key="k2"), "")
+    assert early.value.unsent, "it was not even tried"
+    await slack.stop()
+    with pytest.raises(ChannelError) as away:
+        await channel.send(saying(HERE, "x", key="k3"), "")
+    assert away.value.unsent
+    await slack.start(slack.port)
+
+
+async def test_an_answer_that_is_no_json_is_no_refusal(
+    slack: SlackServer, open_channel: Open
+) -> None:
+    """Something in between has answered: nobody knows whether it arrived."""
+    channel = open_channel(base_url=f"http://127.0.0.1:{slack.port}/")
+    channel._me = {"user_id": "U0BOT"}
+    channel._api._base = f"http://127.0.0.1:{slack.port}/?"
+    with pytest.raises(ChannelError) as fault:
+        await channel.send(saying(HERE, "x"), "")
+    assert not isinstance(fault.value, SendRefused)
+
+
+async def test_buttons(slack: SlackServer, open_channel: Open) -> None:
+    channel = open_channel()
+    long = "a rather long answer " * 5
+    ask = Choices(ASK, "Which **one**?", ("red", long))
+    asking = Outgoing("k", HERE, (Text(ask.text),), ask=ask)
+    name = await channel.send(asking, "")
+    post = slack.workspace.last(ANN)
+    assert post.text == "Which one?" and post.buttons == ["red", long[:75]]
+
+    async def press() -> None:
+        await anyio.sleep(0.2)  # what nobody listens to is lost, and pressed again
+        for button in post.buttons:
+            slack.workspace.presses(BOB, post, button)
+        slack.workspace.forges(BOB, post, {"text": {"text": "x"}, "value": f"{ASK} red"})
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(press)
+        pressed = await take(channel, 2, confirm=True)
+    assert [each.body for each in pressed] == [Answer(ASK, "red"), Answer(ASK, long)]
+    assert {each.sender for each in pressed} == {BOB} and pressed[0].address == HERE
+    decided = replace(asking, ask=replace(ask, decided="red, says Bob"))
+    assert await channel.edit(name, decided, "") == name
+    assert slack.workspace.last(ANN).buttons == [] and "says Bob" in slack.workspace.said(ANN)[0]
+    question = 'shell {"command":"echo **a** <b> [c](d)"}'
+    approval = Choices(ASK, question, ("once", "always", "no", "never"), approval=True)
+    await channel.send(replace(asking, key="k2", ask=approval), "")
+    assert question in slack.workspace.last(ANN).text
+    assert slack.workspace.last(ANN).buttons == ["Yes, once", "Always this", "No", "Never this"]
+
+
+async def test_what_was_not_acknowledged_comes_again(
+    slack: SlackServer, open_channel: Open
+) -> None:
+    """Also on another connection, and where the acknowledgement was lost."""
+    slack.workspace.says(ANN, "one")
+    channel = open_channel()
+    async with aclosing(cast(AsyncGenerator[Inbound], channel.receive())) as inbounds:
+        first = await anext(inbounds)
+        assert not slack.socket_mode.acknowledged, "it may not be safe yet"
+        slack.drop()
+        with pytest.raises(ChannelError):
+            await anext(inbounds)
+    assert (await take(channel, 1, confirm=False))[0].external_id == first.external_id
+    slack.swallow()
+    await one(channel)
+    assert (await one(channel)).external_id == first.external_id
+    assert not slack.socket_mode.waiting
+
+
+async def test_a_new_connection_on_request(slack: SlackServer, open_channel: Open) -> None:
+    channel = open_channel()
+    async with aclosing(cast(AsyncGenerator[Inbound], channel.receive())) as inbounds:
+        for number, reason in enumerate(("warning", "refresh_requested")):
+            slack.workspace.says(ANN, f"message {number}")
+            with anyio.fail_after(5):
+                assert texts([await anext(inbounds)]) == [f"message {number}"]
+            await slack.ask_to_reconnect(reason)
+        slack.workspace.says(ANN, "and then?")
+        with anyio.fail_after(5):
+            assert texts([await anext(inbounds)]) == ["and then?"]
+    await anyio.sleep(0.05)
+    assert not slack.socket_mode.links
+
+
+async def test_a_connection_that_is_ended_at_once_is_not_made_again_and_again(
+    slack: SlackServer, open_channel: Open
+) -> None:
+    channel = open_channel()
+
+    async def refuse() -> None:
+        while True:
+            await slack.ask_to_reconnect("link_disabled")
+            await anyio.sleep(0.001)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(refuse)
+        with anyio.move_on_after(1):
+            with pytest.raises(ChannelError):
+                await one(channel)
+        tasks.cancel_scope.cancel()
+    assert sum(method == "apps.connections.open" for method, _ in slack.calls) < 10
+
+
+async def test_an_event_that_cannot_be_read_holds_up_nothing(
+    slack: SlackServer, open_channel: Open
+) -> None:
+    place = slack.workspace.places[slack.workspace.im(ANN)]
+    for odd in ({"ts": None, "text": None}, {"files": [1]}, {"message": 1}, {"text": {"a": []}}):
+        slack.workspace.event({"type": "message", "channel": place.id, "user": ANN, **odd}, place)
+    slack.workspace.event({"type": "reaction_added", "user": ANN, "item": "x"}, place)
+    slack.workspace.says(ANN, "hello")
+    found = await take(open_channel(), 1, confirm=True)
+    assert texts(found) == ["hello"]
+
+
+async def test_two_readers_and_revoked_tokens(slack: SlackServer, open_channel: Open) -> None:
+    slack.workspace.says(ANN, "hello")
+    first, second = open_channel(), open_channel()
+    async with aclosing(cast(AsyncGenerator[Inbound], first.receive())) as inbounds:
+        await anext(inbounds)
+        with pytest.raises(ChannelError, match="its own token"):
+            await one(second)
+    assert await one(second)
+    slack.revoked = True
+    with pytest.raises(LoginRefused, match="token_revoked") as refused:
+        await first.send(saying(HERE, "x"), "")
+    assert refused.value.unsent
+    with pytest.raises(LoginRefused):
+        await one(second)
+    slack.revoked = False
+    slack.fail("apps.connections.open", 200, "missing_scope")
+    with pytest.raises(ChannelError, match="lacks the scope"):
+        await one(second)
+    assert "lacks the scope" in second.health().error, "nothing comes in any more"
+
+
+WRONG: list[tuple[dict[str, str], str]] = [
+    ({}, "SLACK_BOT_TOKEN is not set"),
+    ({"SLACK_BOT_TOKEN": "xoxb-1"}, "SLACK_APP_TOKEN is not set"),
+    ({"SLACK_BOT_TOKEN": "xapp-1", "SLACK_APP_TOKEN": "xoxb-1"}, "does not begin with xoxb-"),
+]
+
+
+@pytest.mark.parametrize(("tokens", "why"), WRONG)
+def test_what_cannot_work(tokens: dict[str, str], why: str, tmp_path: Path) -> None:
+    context = MemoryContext("slack", ChannelConfig(), tmp_path, tokens=tokens)
+    with pytest.raises(ConfigError, match=why):
+        open_slack(context)
