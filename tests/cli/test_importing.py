@@ -31,10 +31,7 @@ def test_first_a_report_then_the_move(tmp_path: Path) -> None:
         "Taken:",
         "    ann (member: slack U100, telegram 4711)",
         "    ben.k (garden: slack U200)",
-        (
-            "  conversations: 4 of slack, to read, search and continue here, because there is no "
-            "channel for slack yet"
-        ),
+        "  conversations: 4 on slack, where they continue",
         "  jobs: morning-weather at 06:30 every day (UTC); old-report at 09:00 on Monday (UTC)",
         (
             "    agents.scout: models [openai/gpt-4.1], steps 10, thinking off, tools "

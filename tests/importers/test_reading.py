@@ -107,6 +107,8 @@ def test_operator_ai(tmp_path: Path) -> None:
         "tools": ("read_file", "list_files"),
     }
     assert found.secrets == {"OPENAI_API_KEY": "none", "SLACK_BOT_TOKEN": "none"}
+    assert found.config["channels"] == {"slack": {}}
+    assert found.config["bindings"] == [{"agent": "hermes", "channel": "slack"}]
 
 
 def test_what_was_put_before_the_words_of_a_person(tmp_path: Path) -> None:
@@ -504,6 +506,8 @@ def test_what_could_open_this_machine_is_not_taken(tmp_path: Path) -> None:
         "defaults",
         "agents",
         "memory",
+        "channels",
+        "bindings",
     }
     assert found.config["agents"]["hermes"] == {}
     assert found.secrets == {"OPENAI_API_KEY": "none"}

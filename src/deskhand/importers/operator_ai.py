@@ -25,7 +25,7 @@ from .model import (
     Value,
     format_count,
 )
-from .notes import FOR_THE_MODEL, describe_role
+from .notes import FOR_THE_MODEL, ImportNotes, describe_role
 from .reading import BUNDLED, WORKSPACE_FILES, parse_time, plain_text, read_skills
 from .safe_files import KEEP, WHY_UNKNOWN, Tree, Unread, parse_json
 from .settings import ImportedKeys, read_config_keys, read_env_keys
@@ -34,7 +34,12 @@ from .sqlite_reader import SqliteRows
 MANY_COLUMNS = 10
 """More of one table are not named one by one."""
 DATABASES = ("state/operator.db", "operator.db")
-HANDLED = ("env_file",)
+HANDLED = ("env_file", "agents.*.transport.*")
+_TOKENS = (
+    ("token_env", "bot_token_env", "SLACK_BOT_TOKEN"),
+    ("app_token_env", "app_token_env", "SLACK_APP_TOKEN"),
+)
+"""Tokens of Slack: (our setting, its setting, the usual variable)."""
 REASONS = {
     "SYSTEM.md": (
         "Deskhand has its own",
@@ -94,6 +99,7 @@ def read(tree: Tree, now: float) -> ImportedHome:
     else:
         tree.notes.leave_out("conversations, users and memories", "there is no state/operator.db")
     agents = _agents(tree, keys)
+    _convert_transports(tree.notes, keys)
     jobs = tuple(_jobs(tree))
     skills = tuple(read_skills(tree))
     secrets = keys.secrets | read_env_keys(tree, keys.env_file)
@@ -357,6 +363,29 @@ def _agents(tree: Tree, keys: ImportedKeys) -> tuple[AgentFound, ...]:
         )
         found.append(AgentFound(name, own, work))
     return tuple(found)
+
+
+def _convert_transports(notes: ImportNotes, keys: ImportedKeys) -> None:
+    """Slack of its agents as channels of ours, each bound to its agent."""
+    channels: dict[str, Any] = {}
+    bindings: list[dict[str, Any]] = []
+    for agent, settings in keys.agents.items():
+        transport = settings.get("transport") if isinstance(settings, Mapping) else None
+        if not isinstance(transport, Mapping):
+            continue
+        kind = str(transport.get("type") or "slack")
+        if kind != "slack":
+            notes.leave_out(f"the transport {kind!r} of {agent}", "there is no such channel here")
+            continue
+        name = "slack" if not channels else f"slack-{agent}"
+        named = {ours: str(transport.get(theirs) or usual) for ours, theirs, usual in _TOKENS}
+        usual = {ours: usual for ours, _, usual in _TOKENS}
+        own = {ours: value for ours, value in named.items() if value != usual[ours]}
+        channels[name] = own if name == "slack" else {"type": "slack", **own}
+        bindings.append({"agent": str(agent), "channel": name})
+    if channels:
+        keys.config["channels"] = {**keys.config.get("channels", {}), **channels}
+        keys.config["bindings"] = [*keys.config.get("bindings", ()), *bindings]
 
 
 def _jobs(tree: Tree) -> Iterator[JobFound]:

@@ -64,7 +64,6 @@ REASONS = {
     "tts.*": ("Deskhand does not turn text into speech yet", ""),
     "acp_*": ("Deskhand does not speak ACP", ""),
     "mcp_servers*": MCP_SERVERS,
-    "agents.*.transport.*": ("Deskhand has no channel for Slack yet; its tokens go to .env", ""),
     "agents.*.channels.*": ("Deskhand has no such setting of a channel", "see docs/telegram.md"),
     "agents.*.computer_use": ("Deskhand does not control the desktop yet", ""),
     "agents.*.browser_use": ("Deskhand browses in the same way for all agents", ""),

@@ -82,7 +82,8 @@ class Reader:
             return None
         message = payload.get("message", {})
         at = str(actions[0].get("action_ts", ""))
-        address = self._make_address(chat, str(message.get("thread_ts", "")))
+        root = str(message.get("thread_ts") or ("" if _is_direct(chat) else message.get("ts", "")))
+        address = self._make_address(chat, root)
         who = str(payload.get("user", {}).get("id", ""))
         name = f"{PRESS_PREFIX}{chat}:{message.get('ts', '')}:{who}:{at}"
         return Inbound(name, address, who, _to_seconds(at), Answer(ask_id, choice))
@@ -116,7 +117,7 @@ class Reader:
         program = bool(said.get("bot_id")) or said.get("subtype") == "bot_message"
         return Inbound(
             name,
-            self._make_address(chat, root or str(said.get("ts"))),
+            self._make_address(chat, root or ("" if _is_direct(chat) else str(said.get("ts")))),
             str(said.get("user") or said.get("bot_id") or ""),
             _to_seconds(ts),
             body,
@@ -126,9 +127,8 @@ class Reader:
 
     def _make_address(self, chat: str, root: str) -> Address:
         """In a channel each thread is a conversation; alone with somebody all of it is one, but for
-        threads that they begin."""
-        group = not chat.startswith("D")
-        return Address(self._channel, self._me, chat, root if group else "", group)
+        threads. The app has one name in a workspace, so that chats need no account beside them."""
+        return Address(self._channel, "", chat, root, group=not _is_direct(chat))
 
     def _read_reaction(self, event: Json) -> Inbound | None:
         item = event.get("item", {})
@@ -141,13 +141,13 @@ class Reader:
         who = str(event.get("user", ""))
         emoji = f":{event.get('reaction', '')}:"
         name = f"reaction:{of}:{who}:{emoji}:{at}"
-        address = self._make_address(chat, str(item.get("ts")))
+        address = self._make_address(chat, "" if _is_direct(chat) else str(item.get("ts")))
         return Inbound(name, address, who, _to_seconds(at), Reaction(of, emoji, added))
 
     def _is_addressed(self, message: Json) -> bool:
         """Whether it is said to this bot: alone with it, by its name, or in a thread that it
         began."""
-        if str(message.get("channel", "")).startswith("D") or self._all_groups:
+        if _is_direct(str(message.get("channel", ""))) or self._all_groups:
             return True
         return (
             message.get("type") == "app_mention"
@@ -191,6 +191,11 @@ class Reader:
         if file.get("subtype") == "slack_audio" or mime in ("audio/webm", "audio/ogg"):
             return Audio(blob, mime)
         return Image(blob, mime, name) if mime in _PICTURES else File(blob, name, mime, len(data))
+
+
+def _is_direct(chat: str) -> bool:
+    """Whether it is somebody alone with the app."""
+    return chat.startswith("D")
 
 
 def _read_mark(found: re.Match[str]) -> str:
