@@ -8,8 +8,10 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from ..types.errors import ChannelError, SendRefused
+from ..types.errors import ChannelError, LoginRefused, SendRefused
 from .base import ChannelHealth
+
+REFUSED_S = 300.0
 
 Fault = TypeVar("Fault", bound=ChannelError)
 
@@ -34,13 +36,23 @@ class HealthRecord:
         self,
         faults: type[Exception] | tuple[type[Exception], ...],
         translate: Callable[[Exception], ChannelError],
+        *,
+        entering: bool = False,
     ) -> AsyncIterator[None]:
-        """Note how the calls inside fare. Their `faults` are raised as `translate` says them."""
+        """Note how the calls inside fare. Their `faults` are raised as `translate` says them;
+        `entering`: nothing can be read without them, so that a refusal is one of the login."""
         try:
             yield
+        except SendRefused as error:
+            if not entering:
+                raise
+            raise self.note_error(LoginRefused(str(error), REFUSED_S)) from error
         except ChannelError as error:
             self.note_error(error)
             raise
         except faults as error:
-            raise self.note_error(translate(error)) from error
+            fault = translate(error)
+            if entering and isinstance(fault, SendRefused):
+                fault = LoginRefused(str(fault), REFUSED_S)
+            raise self.note_error(fault) from error
         self.note_answer()

@@ -77,7 +77,8 @@ def find_link(spans: tuple[Span, ...]) -> str:
 
 
 def find_block(spans: tuple[Span, ...]) -> str:
-    return next((span.kind for span in spans if span.kind in _BLOCKS), "")
+    kinds = {span.kind for span in spans}
+    return next((kind for kind in _BLOCKS if kind in kinds), "")  # code in a quote stays code
 
 
 def _break_lines(written: str) -> str:

@@ -23,12 +23,13 @@ _JOINT_BUTTON_LABELS = {"once": "Yes, all", "each": "One by one", "no": "No"}
 
 class MessageForm(msgspec.Struct, frozen=True):
     """What a platform takes as one message. Lengths count UTF-16 code units, which are never fewer
-    than characters. `caption` is the most that stands with a file, 0 for nothing. `markup` writes
-    the text as it is sent, where that makes it longer."""
+    than characters. `caption` is the most that stands with a file, 0 for nothing, `label` on a
+    button. `markup` writes the text as it is sent, where that makes it longer."""
 
     text: int
     caption: int = 0
     buttons: bool = True
+    label: int = 1000
     markup: Callable[[Rich], str] | None = None
 
 
@@ -58,7 +59,7 @@ def make_pieces(outgoing: Outgoing, form: MessageForm, *, over: bool = False) ->
     )
     caption = texts.pop(0) if captioned and texts else Rich("")
     words = [Piece(text) for text in texts]
-    if words and ask is not None and form.buttons:
+    if words and ask is not None and _takes_buttons(ask, form):
         words[-1] = Piece(words[-1].words, asks=True)
     with_files = [Piece(file=file) for file in files]
     if not captioned:
@@ -73,7 +74,7 @@ def render_texts(outgoing: Outgoing, form: MessageForm, first: int = 0) -> list[
     """
     ask = outgoing.ask
     limit = max(form.text - NOTE_UNITS, NOTE_UNITS)
-    if ask is None or not (ask.approval or ask.decided or (form.buttons and has_buttons(ask))):
+    if ask is None or not (ask.approval or ask.decided or _takes_buttons(ask, form)):
         words = render_markdown(
             "".join(part.text for part in outgoing.parts if isinstance(part, Text))
         )
@@ -117,6 +118,12 @@ def prepend_note(rich: Rich, note: str) -> Rich:
     return Rich(
         (head + rich.text).rstrip(), (Span("italic", 0, len(head) - 1), *moved), rich.guarded
     )
+
+
+def _takes_buttons(ask: Choices, form: MessageForm) -> bool:
+    """Whether all of its answers can stand on buttons, word for word."""
+    labels = (find_button_label(ask, choice) for choice in ask.choices)
+    return form.buttons and all(count_units(label) <= form.label for label in labels)
 
 
 def has_buttons(ask: Choices) -> bool:

@@ -70,6 +70,19 @@ class WebApi:
         """The answer to bytes or to a form. Raises ApiFault."""
         return await self._request(method, path, {"data": data, "headers": headers}, FILE_S)
 
+    async def post_bytes(self, url: str, data: bytes) -> None:
+        """Hand bytes to an address that was given for them, without our headers; whatever is
+        answered, it is right where the status is. Raises ApiFault."""
+        wait = aiohttp.ClientTimeout(total=FILE_S)
+        try:
+            async with self._open().post(
+                url, data=data, timeout=wait, allow_redirects=False
+            ) as answer:
+                if answer.status >= 300:
+                    raise ApiFault(f"HTTP {answer.status}", answer.status)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _describe(error) from error
+
     async def download(self, url: str, limit: int, *, own: bool = True) -> bytes:
         """A file of at most so many bytes. Only one of the platform's `own` gets the headers.
         Raises ApiFault."""

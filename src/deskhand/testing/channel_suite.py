@@ -143,6 +143,20 @@ async def what_was_not_confirmed_comes_again(stage: Stage) -> None:
     assert first[0].external_id == again[0].external_id, "an event has one name"
 
 
+async def nothing_is_lost_however_often_it_ends(stage: Stage) -> None:
+    """Each time it goes on with the one that nobody had confirmed."""
+    if not stage.keeps:
+        return
+    texts = [f"message {number}" for number in range(8)]
+    for text in texts:
+        await stage.says(text)
+    at = 0
+    for count in (1, 3, 3, 4):
+        found = await take(stage.open(), count, confirm=False)
+        assert [words(each) for each in found] == texts[at : at + count]
+        at += count - 1
+
+
 async def what_was_confirmed_does_not_come_again(stage: Stage) -> None:
     await hear(stage, stage.open(), "one")
     found = await hear(stage, stage.open(), "two", confirm=False)
@@ -271,6 +285,7 @@ async def that_it_is_typing_is_no_message(stage: Stage) -> None:
 CASES: tuple[Case, ...] = (
     what_is_written_comes_in_in_order,
     what_was_not_confirmed_comes_again,
+    nothing_is_lost_however_often_it_ends,
     what_was_confirmed_does_not_come_again,
     what_is_said_arrives_under_a_name,
     a_long_text_arrives_whole,

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from websockets.exceptions import WebSocketException
 
 from ...types.commit import Outgoing
-from ...types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
+from ...types.errors import BlobMissing, ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Answer, Edit, Inbound
 from ...types.messages import File, Image
 from ..base import (
@@ -40,25 +40,28 @@ from ..base import (
     Typing,
 )
 from ..health_record import HealthRecord
+from ..incoming_files import MAX_DOWNLOAD_BYTES
 from ..long_sends import LongSends
 from ..only_reader import only_reader
 from ..pieces import MessageForm, Piece, prepend_note
 from ..web_api import ApiFault, WebApi
 from .gateway import Event, Gateway, Resume
 from .markdown import write_markdown
-from .reader import EPOCH_MS, MAX_DOWNLOAD_BYTES, Json, Reader
-from .translate import make_change, make_message, translate_error
+from .reader import EPOCH_MS, Json, Reader
+from .translate import MAX_LABEL_CHARS, make_change, make_message, translate_error
 
 log = logging.getLogger(__name__)
 
 API = "https://discord.com/api/v10"
-FORM = MessageForm(text=2000, caption=2000, markup=write_markdown)
+FORM = MessageForm(text=2000, caption=1850, label=MAX_LABEL_CHARS, markup=write_markdown)
 EDIT_INTERVAL_S = 1.2
 MAX_FILE_BYTES = 10 * 2**20
 """https://discord.com/developers/docs/reference#uploading-files: without a boosted server."""
 FAULTS = (ApiFault, WebSocketException, TimeoutError, OSError)
 READ_REACTION = quote("👀")
 SHORT_S = 5.0
+SESSION_PAUSE_S = 1.5
+"""https://discord.com/developers/docs/events/gateway#resuming: one to five seconds."""
 """A connection that breaks sooner is not made anew at once."""
 MISSED_PAGE = 100
 MAX_MISSED_PAGES = 50
@@ -118,7 +121,7 @@ class DiscordChannel:
 
     async def receive(self) -> AsyncIterator[Inbound]:
         with only_reader(self._context.state, self._token):
-            async with self._translate_errors():
+            async with self._translate_errors(entering=True):
                 await self._open()
             reader = Reader(
                 self.name,
@@ -133,15 +136,17 @@ class DiscordChannel:
                 gateway = await self._connect()
                 try:
                     while (event := await self._next_event(gateway)) is not None:
-                        for inbound in await self._read_event(reader, event):
+                        work = self._read_event(reader, event)
+                        for inbound in await gateway.keep_alive(work):
                             yield inbound
                             await self._release_button(inbound, event)
                         self._save_place(event)
                 finally:
                     await gateway.close()
                 if gateway.lost_session:
-                    self._place = replace(self._place, resume=Resume())
-                if self._context.now() - began < SHORT_S:
+                    self._forget_session()
+                    await anyio.sleep(SESSION_PAUSE_S)
+                elif self._context.now() - began < SHORT_S and not gateway.is_asked:
                     why = "Discord has closed the connection at once"
                     raise self._record.note_error(ChannelError(why))
 
@@ -151,13 +156,23 @@ class DiscordChannel:
         except (msgspec.DecodeError, RecursionError):
             return Place()
 
+    def _forget_session(self) -> None:
+        """What was missed has to be asked for."""
+        self._place = replace(self._place, resume=Resume())
+        self._context.save_cursor(msgspec.json.encode(self._place).decode())
+
     async def _connect(self) -> Gateway:
         resume = self._place.resume
         intents = _INTENTS | (_CONTENT if self._all_groups else 0)
         gateway = Gateway(self._token, intents, resume, anyio.current_time)
-        async with self._translate_errors():
-            url = resume.url or str((await self._api.call("GET", "/gateway/bot"))["url"])
-            await gateway.connect(url)
+        try:
+            async with self._translate_errors(entering=True):
+                url = resume.url or str((await self._api.call("GET", "/gateway/bot"))["url"])
+                await gateway.connect(url)
+        except ChannelError:
+            if resume.url:  # the address of a session ends with it
+                self._forget_session()
+            raise
         return gateway
 
     async def _next_event(self, gateway: Gateway) -> Event | None:
@@ -173,7 +188,8 @@ class DiscordChannel:
                     return await self._catch_up(reader, event.data)
                 case _:
                     now = self._context.now()
-                    found = await reader.read(event.kind, event.data, now)
+                    name = f"{self._place.resume.session}:{event.seq}"
+                    found = await reader.read(event.kind, event.data, name, now)
                     return (found,) if found is not None else ()
         except (AttributeError, KeyError, TypeError, ValueError):
             log.warning("%s sent an event that cannot be read.", self.name, exc_info=True)
@@ -187,8 +203,20 @@ class DiscordChannel:
         at = self._place.at or (int(1000 * self._context.now()) - EPOCH_MS) << 22
         self._place = replace(self._place, resume=resume, at=at)
         self._behind = set() if first else {str(each["id"]) for each in ready.get("guilds") or ()}
-        missed = [] if first else [await self._fetch_missed(each) for each in self._place.private]
-        return await _read_all(reader, [each for chat in missed for each in chat])
+        missed: list[Json] = []
+        for chat in [] if first else await self._list_private():
+            missed += await self._fetch_missed(chat)
+        return await self._read_all(reader, missed)
+
+    async def _list_private(self) -> Sequence[str]:
+        """The chats with one person: those of before, and those with guests, who may have begun one
+        meanwhile."""
+        chats = list(self._place.private)
+        for person in self.allow_from:
+            with suppress(SendRefused):
+                made = await self._call("POST", "/users/@me/channels", {"recipient_id": person})
+                chats.append(str(made["id"]))
+        return list(dict.fromkeys(chats))
 
     async def _catch_up(self, reader: Reader, guild: Json) -> Sequence[Inbound]:
         """What was missed in the chats of a server, where it is one of those that a session begins
@@ -201,7 +229,7 @@ class DiscordChannel:
                 found = await self._fetch_missed(str(chat["id"]))
                 missed += [{**each, "guild_id": guild["id"]} for each in found]
         self._behind.discard(str(guild["id"]))
-        return await _read_all(reader, missed)
+        return await self._read_all(reader, missed)
 
     async def _fetch_missed(self, chat: str) -> list[Json]:
         """What was said in a chat since the last message that was taken, the oldest first."""
@@ -210,7 +238,7 @@ class DiscordChannel:
         for _ in range(MAX_MISSED_PAGES):
             about = {"after": str(after), "limit": str(MISSED_PAGE)}
             try:
-                page = await self._call("GET", f"/channels/{chat}/messages", params=about)
+                page = await self._fetch_patiently(f"/channels/{chat}/messages", about)
             except SendRefused:  # it may not read there
                 break
             found += sorted(page, key=lambda each: int(each["id"]))
@@ -221,16 +249,39 @@ class DiscordChannel:
             log.error("%s: more was said in %s than can be fetched.", self.name, chat)
         return found
 
+    async def _fetch_patiently(self, path: str, about: Json) -> Any:
+        """Where Discord asks to wait, that is done: to begin anew would ask for all of it again."""
+        while True:
+            try:
+                return await self._call("GET", path, params=about)
+            except ChannelError as error:
+                if error.retry_after_s is None or isinstance(error, LoginRefused):
+                    raise
+                await anyio.sleep(error.retry_after_s)
+
+    async def _read_all(self, reader: Reader, messages: Sequence[Json]) -> list[Inbound]:
+        """In the order in which they were said."""
+        found = []
+        for message in sorted(messages, key=lambda each: int(each["id"])):
+            try:
+                inbound = await reader.read_message(message)
+            except (AttributeError, KeyError, TypeError, ValueError):
+                log.warning("%s sent an event that cannot be read.", self.name, exc_info=True)
+                continue
+            if inbound is not None:
+                found.append(inbound)
+        return found
+
     def _save_place(self, event: Event) -> None:
         """Nothing is behind us before everything that was missed is asked for."""
         place = self._place
         if event.kind == "MESSAGE_CREATE":
-            chat = str(event.data["channel_id"])
-            if not event.data.get("guild_id") and chat not in place.private:
+            chat = str(event.data.get("channel_id", ""))
+            if chat and not event.data.get("guild_id") and chat not in place.private:
                 private = (*place.private, chat)[-MAX_PRIVATE_CHATS:]
                 place = replace(place, private=private)
             if not self._behind:
-                place = replace(place, at=max(place.at, int(event.data["id"])))
+                place = replace(place, at=max(place.at, int(event.data.get("id", 0))))
         self._place = replace(place, resume=replace(place.resume, seq=event.seq))
         kept = replace(self._place, resume=Resume()) if self._behind else self._place
         self._context.save_cursor(msgspec.json.encode(kept).decode())
@@ -240,7 +291,7 @@ class DiscordChannel:
         if isinstance(inbound.body, Answer):
             path = f"/interactions/{event.data['id']}/{event.data['token']}/callback"
             with suppress(ChannelError):
-                await self._call("POST", path, body={"type": _DEFERRED_UPDATE})
+                await self._call("POST", path, {"type": _DEFERRED_UPDATE})
 
     async def _download(self, url: str) -> bytes:
         """Files lie at addresses that are signed, so that no token goes there."""
@@ -285,9 +336,9 @@ class DiscordChannel:
         path = f"/channels/{outgoing.address.chat}/messages"
         if into:
             with suppress(SendRefused):  # it is gone: then it is said anew
-                await self._call("PATCH", f"{path}/{into}", body=make_change(outgoing, piece))
+                await self._call("PATCH", f"{path}/{into}", make_change(outgoing, piece))
                 return into
-        made = await self._call("POST", path, body=make_message(outgoing, piece, i))
+        made = await self._call("POST", path, make_message(outgoing, piece, i))
         return str(made["id"])
 
     async def _send_file(self, outgoing: Outgoing, piece: Piece, file: Image | File, i: int) -> str:
@@ -297,14 +348,14 @@ class DiscordChannel:
         try:
             data = await self._context.get_blob(file.blob)
         except BlobMissing:
-            why = f"{name} is no longer there"
+            why = f"{name[:80]} is no longer there"
         else:
             if len(data) > MAX_FILE_BYTES:
-                why = f"{name} is larger than the 10 MB that Discord accepts"
+                why = f"{name[:80]} is larger than the 10 MB that Discord accepts"
         if why:
             words = prepend_note(piece.words, why)
             return await self._send_text(outgoing, replace(piece, words=words, file=None), i, "")
-        form = aiohttp.FormData()
+        form = aiohttp.FormData(quote_fields=False)
         message = make_message(outgoing, piece, i)
         form.add_field(
             "payload_json", msgspec.json.encode(message).decode(), content_type="application/json"
@@ -344,20 +395,15 @@ class DiscordChannel:
             if not self._me:
                 self._me = await self._api.call("GET", "/users/@me")
 
-    async def _call(self, method: str, path: str, **about: Any) -> Any:
+    async def _call(
+        self, method: str, path: str, body: object = None, *, params: Json | None = None
+    ) -> Any:
         async with self._translate_errors():
-            return await self._api.call(method, path, **about)
+            return await self._api.call(method, path, body=body, params=params)
 
-    def _translate_errors(self) -> AbstractAsyncContextManager[None]:
+    def _translate_errors(self, *, entering: bool = False) -> AbstractAsyncContextManager[None]:
         """What Discord answers inside is noted, and raised as ours."""
-        return self._record.watch(FAULTS, translate_error)
-
-
-async def _read_all(reader: Reader, messages: Sequence[Json]) -> list[Inbound]:
-    """In the order in which they were said."""
-    ordered = sorted(messages, key=lambda each: int(each["id"]))
-    found = [await reader.read_message(each) for each in ordered]
-    return [each for each in found if each is not None]
+        return self._record.watch(FAULTS, translate_error, entering=entering)
 
 
 _: type[Channel] = DiscordChannel

@@ -6,8 +6,8 @@ it was: Discord then sends everything after the last event that we name, for som
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 import anyio
 import msgspec
@@ -18,6 +18,7 @@ from ...types.errors import ChannelError
 from .translate import translate_close
 
 Json = Mapping[str, Any]
+T = TypeVar("T")
 MAX_FRAME_BYTES = 2**26
 HELLO_S = 30.0
 _LOST_SESSION = (1000, 1001, 4003, 4007, 4009)
@@ -55,6 +56,7 @@ class Gateway:
         self._next_beat = 0.0
         self._answered = True
         self.lost_session = False
+        self.is_asked = False
 
     async def connect(self, url: str) -> None:
         """Raises OSError, WebSocketException, TimeoutError."""
@@ -78,6 +80,7 @@ class Gateway:
                     case 1:
                         await self._beat()
                     case 7:
+                        self.is_asked = True
                         return None
                     case 9:
                         self.lost_session = not frame.get("d")
@@ -92,6 +95,21 @@ class Gateway:
                 raise refused from error
             self.lost_session = code in _LOST_SESSION
             return None
+
+    async def keep_alive(self, work: Awaitable[T]) -> T:
+        """The result of what takes long; beats meanwhile."""
+
+        async def beat() -> None:
+            while True:
+                await anyio.sleep(max(self._next_beat - self._monotonic(), 0.0))
+                await self._beat()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(beat)
+            found = await work
+            tasks.cancel_scope.cancel()
+        self._answered = True  # the answers are still to be read
+        return found
 
     async def close(self) -> None:
         """With a code that leaves the session open, so that it can be taken up again."""

@@ -6,20 +6,19 @@ https://discord.com/developers/docs/events/gateway-events, resources/message
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from ...types.errors import SendRefused
 from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
-from ...types.messages import Audio, File, Image, Message, Part, Text
+from ...types.messages import File, Message, Part, Text
+from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
 
 Json = Mapping[str, Any]
 PRESS_PREFIX = "press:"
 """What the id of a pressed button begins with, so that an answer to it can be told from one to a
 message."""
-MAX_DOWNLOAD_BYTES = 50 * 2**20
 PASSED_ON = Label("untrusted", source="something passed on in Discord")
 EPOCH_MS = 1_420_070_400_000
 """When the count of https://discord.com/developers/docs/reference#snowflakes begins."""
@@ -28,13 +27,7 @@ _MESSAGES = (0, 19)
 _VOICE_MESSAGE = 1 << 13
 _FORWARD = 1
 _PRESS = 3
-_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _MARK = re.compile(r"<(@!?|@&|#|a?:\w{1,64}:)(\d{1,20})>")
-
-Download = Callable[[str], Awaitable[bytes]]
-"""Downloads a file that was sent. Raises SendRefused where it is not there, and ChannelError where
-it may be later."""
-PutBlob = Callable[[bytes], Awaitable[str]]
 
 
 class Reader:
@@ -50,16 +43,15 @@ class Reader:
         self._keep = keep
         self._all_groups = all_groups
 
-    async def read(self, kind: str, event: Json, now: float) -> Inbound | None:
-        """What there is in it for an agent; None, for most kinds. Raises ChannelError where a file
-        could not be fetched now."""
+    async def read(self, kind: str, event: Json, name: str, now: float) -> Inbound | None:
+        """What there is in it for an agent; None, for most kinds. `name` is the event's own."""
         match kind:
             case "MESSAGE_CREATE":
                 return await self.read_message(event)
             case "MESSAGE_UPDATE":
                 return self._read_edit(event)
             case "MESSAGE_REACTION_ADD" | "MESSAGE_REACTION_REMOVE":
-                return self._read_reaction(event, now, added=kind.endswith("ADD"))
+                return self._read_reaction(event, name, now, added=kind.endswith("ADD"))
             case "INTERACTION_CREATE":
                 return self._read_press(event, now)
             case _:
@@ -103,15 +95,14 @@ class Reader:
         group = bool(event.get("guild_id"))
         return Address(self._channel, self._me, str(event["channel_id"]), "", group)
 
-    def _read_reaction(self, event: Json, now: float, *, added: bool) -> Inbound | None:
+    def _read_reaction(self, event: Json, name: str, now: float, *, added: bool) -> Inbound | None:
         who = str(event.get("user_id", ""))
         if who == self._me:
             return None
         of = str(event["message_id"])
         emoji = str((event.get("emoji") or {}).get("name", ""))
         body = Reaction(of, emoji, added)
-        name = f"reaction:{of}:{who}:{emoji}:{added}:{int(now)}"
-        return Inbound(name, self._make_address(event), who, now, body)
+        return Inbound(f"reaction:{name}", self._make_address(event), who, now, body)
 
     def _read_press(self, event: Json, now: float) -> Inbound | None:
         custom = str((event.get("data") or {}).get("custom_id", ""))
@@ -144,14 +135,12 @@ class Reader:
 
         def read_mark(found: re.Match[str]) -> str:
             kind, number = found[1], found[2]
-            if kind.startswith("@") and number == self._me:
-                return ""
             if kind in ("@", "@!") and number in people:
-                person = people[number]
-                return f"@{person.get('global_name') or person.get('username')}"
+                return f"@{people[number].get('username')}"  # other names are free text
             return kind.lstrip("a") if kind.endswith(":") else found[0]
 
-        return _MARK.sub(read_mark, str(event.get("content", ""))).strip(" ,:\n\t")
+        text = re.sub(rf",?\s*<@!?{self._me}>[:,]?", "", str(event.get("content", "")))
+        return _MARK.sub(read_mark, text).strip()
 
     async def _read_parts(self, event: Json) -> tuple[Part, ...]:
         """Files first, so that what is said of them comes after."""
@@ -177,18 +166,15 @@ class Reader:
         return [await self._read_file(each, voice) for each in event.get("attachments") or ()]
 
     async def _read_file(self, file: Json, voice: bool) -> Part:
-        name = str(file.get("filename") or "file")
-        mime = str(file.get("content_type") or "application/octet-stream").partition(";")[0]
-        if int(file.get("size") or 0) > MAX_DOWNLOAD_BYTES:
-            return Text(f"[{name} was not fetched: it is larger than 50 MB]\n", PASSED_ON)
-        try:
-            data = await self._fetch(str(file.get("url", "")))
-        except SendRefused as error:
-            return Text(f"[{name} could not be fetched: {error}]\n", PASSED_ON)
-        blob = await self._keep(data)
-        if voice:
-            return Audio(blob, mime)
-        return Image(blob, mime, name) if mime in _PICTURES else File(blob, name, mime, len(data))
+        mime = str(file.get("content_type") or "application/octet-stream")
+        found = IncomingFile(
+            str(file.get("filename") or "file"),
+            mime.partition(";")[0],
+            str(file.get("url", "")),
+            int(file.get("size") or 0),
+            voice,
+        )
+        return await read_incoming_file(found, self._fetch, self._keep, "Discord")
 
 
 def read_snowflake_time(name: str) -> float:

@@ -33,7 +33,7 @@ _CLOSES = {
 
 def translate_error(error: Exception) -> ChannelError:
     """What came of a call, in our words."""
-    if not isinstance(error, ApiFault) or not error.status:
+    if not isinstance(error, ApiFault) or error.status < 300:
         unsent = isinstance(error, ApiFault) and error.unsent
         why = str(error) or type(error).__name__
         return ChannelError(f"Discord could not be reached: {why}", unsent=unsent)

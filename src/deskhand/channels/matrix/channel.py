@@ -37,13 +37,14 @@ from ..base import (
     Typing,
 )
 from ..health_record import HealthRecord
+from ..incoming_files import MAX_DOWNLOAD_BYTES
 from ..long_sends import LongSends
 from ..markup import write_html, write_plain
 from ..only_reader import only_reader
 from ..pieces import MessageForm, Piece, prepend_note
 from ..rich_text import Rich
 from ..web_api import ApiFault, WebApi
-from .reader import MAX_DOWNLOAD_BYTES, Json, Reader
+from .reader import Json, Reader
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +115,7 @@ class MatrixChannel:
 
     async def receive(self) -> AsyncIterator[Inbound]:
         with only_reader(self._context.state, self._token):
-            async with self._translate_errors():
+            async with self._translate_errors(entering=True):
                 await self._open()
             reader = Reader(
                 Address(self.name, self._me),
@@ -354,9 +355,9 @@ class MatrixChannel:
         async with self._translate_errors():
             return await self._api.call(method, f"{_V3}{path}", **about)
 
-    def _translate_errors(self) -> AbstractAsyncContextManager[None]:
+    def _translate_errors(self, *, entering: bool = False) -> AbstractAsyncContextManager[None]:
         """What the homeserver answers inside is noted, and raised as ours."""
-        return self._record.watch(ApiFault, translate_error)
+        return self._record.watch(ApiFault, translate_error, entering=entering)
 
 
 def translate_error(error: Exception) -> ChannelError:

@@ -9,21 +9,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from ...types.errors import SendRefused
 from ...types.identity import Address, Body, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
-from ...types.messages import Audio, File, Image, Message, Part, Text
+from ...types.messages import Message, Part, Text
+from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
 
 Json = Mapping[str, Any]
-MAX_DOWNLOAD_BYTES = 50 * 2**20
 PASSED_ON = Label("untrusted", source="something passed on in Matrix")
-_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _MEDIA = ("m.image", "m.file", "m.audio", "m.video")
 
-Download = Callable[[str], Awaitable[bytes]]
-"""Downloads what is at an `mxc:` address. Raises SendRefused where it is not there, and
-ChannelError where it may be later."""
-PutBlob = Callable[[bytes], Awaitable[str]]
 IsGroup = Callable[[str], Awaitable[bool]]
 """Whether more than two are in a room."""
 
@@ -125,14 +119,11 @@ class Reader:
 
     async def _read_file(self, content: Json, name: str) -> Part:
         info = content.get("info") or {}
-        mime = str(info.get("mimetype") or "application/octet-stream")
-        if int(info.get("size") or 0) > MAX_DOWNLOAD_BYTES:
-            return Text(f"[{name} was not fetched: it is larger than 50 MB]\n", PASSED_ON)
-        try:
-            data = await self._fetch(str(content.get("url", "")))
-        except SendRefused as error:
-            return Text(f"[{name} could not be fetched: {error}]\n", PASSED_ON)
-        blob = await self._keep(data)
-        if content.get("msgtype") == "m.audio":
-            return Audio(blob, mime)
-        return Image(blob, mime, name) if mime in _PICTURES else File(blob, name, mime, len(data))
+        found = IncomingFile(
+            name,
+            str(info.get("mimetype") or "application/octet-stream"),
+            str(content.get("url", "")),
+            int(info.get("size") or 0),
+            content.get("msgtype") == "m.audio",
+        )
+        return await read_incoming_file(found, self._fetch, self._keep, "Matrix")

@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import msgspec
@@ -35,12 +36,13 @@ from ..base import (
     Removing,
 )
 from ..health_record import HealthRecord
+from ..incoming_files import MAX_DOWNLOAD_BYTES
 from ..long_sends import LongSends
 from ..only_reader import only_reader
 from ..pieces import MessageForm, Piece, prepend_note
 from ..rich_text import Rich
 from ..web_api import ApiFault, WebApi
-from .reader import MAX_DOWNLOAD_BYTES, Json, Reader, make_message_id, parse_message_ts
+from .reader import Json, Reader, make_message_id, parse_message_ts, remember_thread
 from .translate import call_slack, make_blocks, make_fallback, translate_error
 
 log = logging.getLogger(__name__)
@@ -50,6 +52,8 @@ FORM = MessageForm(text=4000)
 EDIT_INTERVAL_S = 1.2
 """https://docs.slack.dev/apis/web-api/rate-limits: about fifty changes a minute."""
 MAX_ENVELOPE_BYTES = 2**24
+SHORT_S = 3.0
+"""After a connection that ended sooner there is a pause."""
 READ_REACTION = "eyes"
 FAULTS = (ApiFault, WebSocketException, TimeoutError, OSError)
 _GONE = ("message_not_found", "cant_update_message", "edit_window_closed")
@@ -87,12 +91,13 @@ class SlackChannel:
         self.name = context.name
         self._context = context
         self._app_token = app_token
-        self._files_from = context.config.base_url or "https://files.slack.com/"
+        self._files_from = urlsplit(context.config.base_url or "https://files.slack.com")
         base = context.config.base_url or "https://slack.com/api"
         self._api = WebApi(base, {"Authorization": f"Bearer {bot_token}"})
         self._app_api = WebApi(base, {"Authorization": f"Bearer {app_token}"})
         self._opening = anyio.Lock()
         self._me: Json = {}
+        self._roots: dict[str, str] = {}
         self._record = HealthRecord(context.now)
         self._long_sends = LongSends(FORM)
 
@@ -100,17 +105,19 @@ class SlackChannel:
 
     async def receive(self) -> AsyncIterator[Inbound]:
         with only_reader(self._context.state, self._app_token):
-            async with self._translate_errors():
+            async with self._translate_errors(entering=True):
                 await self._open()
             reader = Reader(
                 self.name,
                 str(self._me["user_id"]),
                 self._download,
                 self._context.put_blob,
+                self._roots,
                 all_groups=self._context.config.groups == "all",
             )
             while True:
-                async with self._translate_errors():
+                began = anyio.current_time()
+                async with self._translate_errors(entering=True):
                     socket = await self._connect()
                 try:
                     while (envelope := await self._read_envelope(socket)) is not None:
@@ -121,6 +128,8 @@ class SlackChannel:
                 finally:
                     with anyio.CancelScope(shield=True), anyio.move_on_after(1):
                         await socket.close()
+                if anyio.current_time() - began < SHORT_S:  # it ends them one after the other
+                    await anyio.sleep(SHORT_S)
 
     async def _connect(self) -> websockets.ClientConnection:
         address = await self._fetch_address()
@@ -156,7 +165,8 @@ class SlackChannel:
     async def _download(self, url: str) -> bytes:
         """A file of the workspace. The token goes to Slack alone. Raises SendRefused where there is
         none."""
-        if not url.startswith(self._files_from):
+        place = urlsplit(url)
+        if (place.scheme, place.netloc) != (self._files_from.scheme, self._files_from.netloc):
             raise SendRefused("it does not lie with Slack")
         async with self._translate_errors():
             return await self._api.download(url, MAX_DOWNLOAD_BYTES)
@@ -188,7 +198,6 @@ class SlackChannel:
     ) -> Json:
         """What Slack answers; {} for an error that is `harmless`."""
         async with self._translate_errors():
-            await self._open()
             try:
                 return await call_slack(self._api, method, about)
             except ApiFault as error:
@@ -221,7 +230,9 @@ class SlackChannel:
         about["thread_ts"] = address.thread
         quiet = {"unfurl_links": False, "unfurl_media": False}
         answer = await self._call("chat.postMessage", {**about, **quiet})
-        return make_message_id(str(answer["channel"]), str(answer["ts"]))
+        name = make_message_id(str(answer["channel"]), str(answer["ts"]))
+        remember_thread(self._roots, name, address.thread)
+        return name
 
     async def _send_file(self, outgoing: Outgoing, file: Image | File) -> str:
         address = outgoing.address
@@ -231,10 +242,13 @@ class SlackChannel:
         except BlobMissing:
             words = prepend_note(Rich(""), f"{name} is no longer there")
             return await self._send_text(outgoing, Piece(words), "")
+        if not data:
+            words = prepend_note(Rich(""), f"{name} is empty, and Slack takes no empty files")
+            return await self._send_text(outgoing, Piece(words), "")
         about = {"filename": name, "length": len(data)}
         place = await self._call("files.getUploadURLExternal", about)
         async with self._translate_errors():
-            await self._api.upload("POST", str(place["upload_url"]), data)
+            await self._api.post_bytes(str(place["upload_url"]), data)
         shared = {
             "files": [{"id": place["file_id"], "title": name}],
             "channel_id": address.chat,
@@ -270,9 +284,9 @@ class SlackChannel:
             if not self._me:
                 self._me = await call_slack(self._api, "auth.test")
 
-    def _translate_errors(self) -> AbstractAsyncContextManager[None]:
+    def _translate_errors(self, *, entering: bool = False) -> AbstractAsyncContextManager[None]:
         """What Slack answers inside is noted, and raised as ours."""
-        return self._record.watch(FAULTS, translate_error)
+        return self._record.watch(FAULTS, translate_error, entering=entering)
 
 
 _: type[Channel] = SlackChannel

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...types.errors import SendRefused
 from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
-from ...types.messages import Audio, File, Image, Message, Part, Text
+from ...types.messages import File, Message, Part, Text
+from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
 
 Json = Mapping[str, Any]
 PRESS_PREFIX = "press:"
@@ -22,16 +22,10 @@ PRESS_PREFIX = "press:"
 message."""
 ANSWER_ACTION = "answer"
 """How the action of our buttons begins."""
-MAX_DOWNLOAD_BYTES = 50 * 2**20
+MAX_ROOTS = 2_000
 PASSED_ON = Label("untrusted", source="something passed on in Slack")
-_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _SAID = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
 _MARK = re.compile(r"<([^<>|]{1,3000})(?:\|([^<>]{0,3000}))?>")
-
-Download = Callable[[str], Awaitable[bytes]]
-"""Downloads what is at an address of Slack's. Raises SendRefused where it is not there, and
-ChannelError where it may be later."""
-PutBlob = Callable[[bytes], Awaitable[str]]
 
 
 def make_message_id(chat: str, ts: str) -> str:
@@ -45,18 +39,34 @@ def parse_message_ts(name: str) -> str:
     return ts if chat and not name.startswith(PRESS_PREFIX) else ""
 
 
+def remember_thread(roots: dict[str, str], name: str, root: str) -> None:
+    """That this message stands in that thread, of which a reaction to it does not tell."""
+    if root:
+        roots[name] = root
+        if len(roots) > MAX_ROOTS:
+            del roots[next(iter(roots))]
+
+
 class Reader:
     """Reads events for one bot. `all_groups`: what is said in a channel need not be meant for
     it."""
 
     def __init__(
-        self, channel: str, me: str, fetch: Download, keep: PutBlob, *, all_groups: bool
+        self,
+        channel: str,
+        me: str,
+        fetch: Download,
+        keep: PutBlob,
+        roots: dict[str, str],
+        *,
+        all_groups: bool,
     ) -> None:
         self._channel = channel
         self._me = me
         self._fetch = fetch
         self._keep = keep
         self._all_groups = all_groups
+        self._roots = roots
 
     async def read_event(self, event: Json) -> Inbound | None:
         """What there is in it for an agent; None, for most kinds. Raises ChannelError where a file
@@ -103,6 +113,8 @@ class Reader:
         text = self._read_text(now)
         if "edited" not in now or now.get("text") == before.get("text") or not text:
             return None  # a preview has come, or a file has gone
+        if now.get("user") == self._me:  # what we wrote over a message of ours
+            return None
         whole = {**now, "channel": event.get("channel"), "channel_type": event.get("channel_type")}
         if not self._is_addressed(whole):
             return None
@@ -113,6 +125,7 @@ class Reader:
     def _make_inbound(self, said: Json, body: Body, event: Json) -> Inbound:
         chat, ts = str(said.get("channel")), str(event.get("ts"))
         root = str(said.get("thread_ts", ""))
+        remember_thread(self._roots, make_message_id(chat, str(said.get("ts"))), root)
         name = make_message_id(chat, ts) if isinstance(body, Said) else f"edit:{chat}:{ts}"
         program = bool(said.get("bot_id")) or said.get("subtype") == "bot_message"
         return Inbound(
@@ -141,7 +154,8 @@ class Reader:
         who = str(event.get("user", ""))
         emoji = f":{event.get('reaction', '')}:"
         name = f"reaction:{of}:{who}:{emoji}:{at}"
-        address = self._make_address(chat, "" if _is_direct(chat) else str(item.get("ts")))
+        usual = "" if _is_direct(chat) else str(item.get("ts"))
+        address = self._make_address(chat, self._roots.get(of, usual))
         return Inbound(name, address, who, _to_seconds(at), Reaction(of, emoji, added))
 
     def _is_addressed(self, message: Json) -> bool:
@@ -151,9 +165,12 @@ class Reader:
             return True
         return (
             message.get("type") == "app_mention"
-            or f"<@{self._me}" in str(message.get("text", ""))
+            or self._is_named(str(message.get("text", "")))
             or message.get("parent_user_id") == self._me
         )
+
+    def _is_named(self, text: str) -> bool:
+        return f"<@{self._me}>" in text or f"<@{self._me}|" in text
 
     def _read_text(self, message: Json) -> str:
         """What was written, without the name by which the bot was called."""
@@ -181,16 +198,9 @@ class Reader:
         url = str(file.get("url_private_download") or file.get("url_private") or "")
         if not url or file.get("mode") in ("tombstone", "hidden_by_limit"):
             return Text(f"[{name} cannot be fetched from Slack any more]\n", PASSED_ON)
-        if int(file.get("size") or 0) > MAX_DOWNLOAD_BYTES:
-            return Text(f"[{name} was not fetched: it is larger than 50 MB]\n", PASSED_ON)
-        try:
-            data = await self._fetch(url)
-        except SendRefused as error:
-            return Text(f"[{name} could not be fetched: {error}]\n", PASSED_ON)
-        blob = await self._keep(data)
-        if file.get("subtype") == "slack_audio" or mime in ("audio/webm", "audio/ogg"):
-            return Audio(blob, mime)
-        return Image(blob, mime, name) if mime in _PICTURES else File(blob, name, mime, len(data))
+        spoken = file.get("subtype") == "slack_audio" or mime in ("audio/webm", "audio/ogg")
+        found = IncomingFile(name, mime, url, int(file.get("size") or 0), spoken)
+        return await read_incoming_file(found, self._fetch, self._keep, "Slack")
 
 
 def _is_direct(chat: str) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 from ...types.addresses import find_live_spans
 from ...types.commit import Choices
 from ...types.errors import ChannelError, LoginRefused, SendRefused
-from ..markup import find_link, is_code, write_plain
+from ..markup import find_block, find_link, is_code, write_plain
 from ..pieces import find_button_label, has_buttons
 from ..rich_text import Rich, Span, iter_runs
 from ..web_api import ApiFault, WebApi
@@ -32,6 +32,8 @@ _WAIT_ERRORS = frozenset(
 _STYLES = {"bold": "bold", "italic": "italic", "strikethrough": "strike", "code": "code"}
 _SECTIONS = {"pre": "rich_text_preformatted", "blockquote": "rich_text_quote"}
 _MAX_VALUE = 2000
+MAX_LABEL_CHARS = 75
+MAX_FALLBACK_CHARS = 600
 _WEB = ("https://", "http://")
 
 
@@ -51,7 +53,7 @@ async def call_slack(api: WebApi, method: str, about: Mapping[str, object] | Non
 
 def translate_error(error: Exception) -> ChannelError:
     """What came of a call, in our words."""
-    if not isinstance(error, ApiFault) or not error.status:
+    if not isinstance(error, ApiFault) or (error.status < 300 and not error.body):
         unsent = isinstance(error, ApiFault) and error.unsent
         why = str(error) or type(error).__name__
         return ChannelError(f"Slack could not be reached: {why}", unsent=unsent)
@@ -78,7 +80,7 @@ def translate_error(error: Exception) -> ChannelError:
 def make_blocks(rich: Rich, ask: Choices | None = None) -> list[dict[str, Any]]:
     """The words, and a button for each answer."""
     sections = []
-    for kind, runs in groupby(iter_runs(rich), key=lambda run: _find_section(run[1])):
+    for kind, runs in groupby(iter_runs(rich), key=lambda run: find_block(run[1])):
         elements = [each for text, spans in runs for each in _make_elements(text, spans)]
         if elements:
             sections.append(
@@ -90,10 +92,6 @@ def make_blocks(rich: Rich, ask: Choices | None = None) -> list[dict[str, Any]]:
     if ask is not None and has_buttons(ask):
         blocks.append({"type": "actions", "elements": _make_buttons(ask)})
     return blocks
-
-
-def _find_section(spans: tuple[Span, ...]) -> str:
-    return next((span.kind for span in spans if span.kind in _SECTIONS), "")
 
 
 def _make_elements(text: str, spans: tuple[Span, ...]) -> list[dict[str, Any]]:
@@ -124,7 +122,10 @@ def _make_buttons(ask: Choices) -> list[dict[str, Any]]:
         {
             "type": "button",
             "action_id": f"{ANSWER_ACTION}_{i}",
-            "text": {"type": "plain_text", "text": find_button_label(ask, choice)[:75]},
+            "text": {
+                "type": "plain_text",
+                "text": find_button_label(ask, choice)[:MAX_LABEL_CHARS],
+            },
             "value": f"{ask.ask_id} {choice}"[:_MAX_VALUE],
         }
         for i, choice in enumerate(ask.choices)
@@ -132,5 +133,5 @@ def _make_buttons(ask: Choices) -> list[dict[str, Any]]:
 
 
 def make_fallback(rich: Rich) -> str:
-    """What a notification shows, where nothing is a mark."""
-    return html.escape(write_plain(rich), quote=False)
+    """What a notification shows, where nothing is a mark: its beginning."""
+    return html.escape(write_plain(rich)[:MAX_FALLBACK_CHARS], quote=False)

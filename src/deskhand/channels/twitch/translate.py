@@ -23,7 +23,7 @@ def write_line(rich: Rich) -> str:
 
 def translate_error(error: Exception, now: float) -> ChannelError:
     """What came of a call, in our words."""
-    if not isinstance(error, ApiFault) or not error.status:
+    if not isinstance(error, ApiFault) or error.status < 300:
         unsent = isinstance(error, ApiFault) and error.unsent
         why = str(error) or type(error).__name__
         return ChannelError(f"Twitch could not be reached: {why}", unsent=unsent)
