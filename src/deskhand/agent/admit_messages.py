@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ..policy.consent import save_grant
+from ..store.queries import stop_all_below
 from ..types.errors import Refused
 from ..types.events import AnyEvent, ApprovalAnswered, CommandRun, MessageDelivered
-from ..types.identity import Answer, Command, Waiting
+from ..types.identity import Answer, Command, Principal, Waiting
 from ..types.messages import Text
 from ..types.turn import make_refusal
 from .journal import uses_outbox
@@ -31,31 +32,44 @@ async def admit_messages(session: Session) -> None:
     inbox.has_news = False
     session.interrupt.requested = False
     journal.reopen()
+    if journal.has_tool_changes:
+        # In a commit the rows come behind the events: a stop would not find what was just begun.
+        await journal.commit()
 
     waiting = await session.runtime.store.list_waiting(session.name)
     while admitted := admit_next(session.state, waiting, session.agent.commands):
         row, events = admitted
         waiting.remove(row)
-        record_admission(session, row, events or await _rewind_or_branch(session, row))
+        await record_admission(session, row, events or await _rewind_or_branch(session, row))
 
     if not journal.is_clean:
         await journal.commit()
     inbox.left_at = session.state.n if waiting else None
 
 
-def record_admission(session: Session, row: Waiting, events: Sequence[AnyEvent]) -> None:
+async def record_admission(session: Session, row: Waiting, events: Sequence[AnyEvent]) -> None:
     """Record that this message was taken in as these events, with what follows from it: grants, and
-    replies to commands."""
+    replies to commands. Raises StaleSession, StoreUnavailable."""
     if isinstance(row.inbound.body, Command) and row.inbound.body.name == "stop":
-        behind = session.runtime.store.last_inbox_id()
-        events = [
-            replace(each, behind=behind) if isinstance(each, CommandRun) else each
-            for each in events
-        ]
+        events = await _stop_below(session, row.principal, events)
     _remember_grants(session, events)
     session.journal.record(*events)
     session.journal.mark_admitted(row.inbox_id)
     _reply_to_commands(session, row, events)
+
+
+async def _stop_below(
+    session: Session, principal: Principal, events: Sequence[AnyEvent]
+) -> list[AnyEvent]:
+    """The events of a stop, with the newest message of the inbox. What works for this session is
+    stopped before that is looked up: its results are in the inbox by then, or never come."""
+    store = session.runtime.store
+    why = f"stopped by {principal.on_behalf_of or principal.id}"
+    await store.change((stop_all_below(session.name, why, session.runtime.clock.now()),))
+    behind = store.last_inbox_id()
+    return [
+        replace(each, behind=behind) if isinstance(each, CommandRun) else each for each in events
+    ]
 
 
 async def record_deliveries(session: Session) -> None:

@@ -70,7 +70,8 @@ async def _end_everything(session: Session, reason: str) -> None:
     while admitted := admit_next(session.state, waiting, session.agent.commands):
         row, events = admitted
         waiting.remove(row)
-        record_admission(session, row, events or [make_refusal(row, "it failed repeatedly")])
+        refusal = make_refusal(row, "it failed repeatedly")
+        await record_admission(session, row, events or [refusal])
 
     turn = session.state.turn
     if turn is not None:

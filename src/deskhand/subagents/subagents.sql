@@ -19,7 +19,7 @@ UPDATE subagent SET state = ?, ended_at = ?, input_tokens = ?, output_tokens = ?
 WHERE id = ? AND round = ? AND state = ?
 
 -- subagent_told --
-UPDATE subagent SET told = 1 WHERE id = ? AND round = ?
+UPDATE subagent SET told = 1 WHERE id = ? AND round = ? AND told = 0
 
 -- subagent_forget --
 DELETE FROM subagent WHERE told = 1 AND at < ? AND state NOT IN ('wanted', 'running')

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 import anyio
@@ -30,7 +31,7 @@ from ..store.retry import retry_until_written
 from ..tools.base import Context
 from ..types.commit import Change
 from ..types.door import Progress
-from ..types.errors import Refused, ToolError
+from ..types.errors import Refused, StaleSession, ToolError
 from ..types.events import (
     ApprovalAsked,
     CallClosed,
@@ -368,8 +369,9 @@ class Subagents:
         return join_labels((LOCAL, task.request.label, read))
 
     async def _tell(self, task: SubagentTask) -> None:
-        """Hand the result back: once, also across crashes. One that opens a turn waits for a later
-        look when programs have begun too many rounds."""
+        """Hand the result back: once, also across crashes, and not where nobody is to hear of it
+        any more. One that opens a turn waits for a later look when programs have begun too many
+        rounds."""
         request = task.request
         is_waited = await self._is_waited(task)
         if not is_waited and not await self._may_open_turn(task):
@@ -384,8 +386,9 @@ class Subagents:
             body=Result(task.name, withhold_private_parts(request.audience, (part,))),
             session=task.parent,
         )
-        changes = (queries.mark_told(task),)
-        await retry_until_written(partial(self._injector.hand_in, inbound, principal, changes))
+        changes = (replace(queries.mark_told(task), must=True),)
+        with suppress(StaleSession):  # somebody has stopped it since it was read
+            await retry_until_written(partial(self._injector.hand_in, inbound, principal, changes))
         self._wake(task.parent)
 
     async def _may_open_turn(self, task: SubagentTask) -> bool:
