@@ -261,6 +261,15 @@ def test_answers_carry_the_choice() -> None:
         assert found is not None and found[1] == [e.ApprovalAnswered(5, "ask", choice or "no", ANN)]  # type: ignore[arg-type]
 
 
+def test_what_is_written_after_a_stop_is_no_part_of_what_was_stopped() -> None:
+    events = [*OPEN, e.CommandRun(4, ANN, "stop", behind=7)]
+    stopped = fold(
+        State("s"), (e.Recorded(0, "s", n, 0.0, event) for n, event in enumerate(events, 1))
+    )
+    assert admit_next(stopped, [row(said("and this"), ANN, "steer", 3)], COMMANDS) is not None
+    assert admit_next(stopped, [row(said("do that instead"), ANN, "steer", 5)], COMMANDS) is None
+
+
 def test_what_was_stopped_is_not_told_any_more() -> None:
     """The result of a sub-agent may have come before the stop was taken in; a later one is told,
     and so is a command that had ended."""

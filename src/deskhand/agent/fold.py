@@ -240,20 +240,21 @@ def _hint(state: State, recorded: e.Recorded, event: e.Hinted) -> None:
 def _run_command(state: State, recorded: e.Recorded, event: e.CommandRun) -> None:
     if event.name == "stop":
         state.stopped_at = max(event.inbox_id, event.behind)
-        _stop(state, event.args)
+        _stop(state, event)
     elif event.name == "start" and state.turn is None:
         state.archived = True
     elif event.name == LATE_EDIT:
         state.edit_told = True
 
 
-def _stop(state: State, args: str) -> None:
+def _stop(state: State, event: e.CommandRun) -> None:
     summing_up = bool(state.options.compact)
     if summing_up:  # a summary that was asked for is no longer wanted
         state.options = state.options.merge(SessionOptions(compact=""))
     if state.turn is not None:
         state.turn.stopped = True
-    elif not summing_up and args != STOP_TURN_ONLY:
+        state.turn.stop_id = event.inbox_id
+    elif not summing_up and event.args != STOP_TURN_ONLY:
         state.archived = True
 
 

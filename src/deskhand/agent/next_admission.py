@@ -186,6 +186,8 @@ def _admit_message(state: State, row: Waiting, commands: Commands) -> list[e.Any
         message = _make_edit_message(body.message)
     else:
         return None
+    if state.turn is not None and state.turn.stopped and row.inbox_id > state.turn.stop_id:
+        return None  # written after the stop: for a turn of its own
     theirs = isinstance(body, Result) or _owns_turn(state, row.principal)
     waits = row.inbound.when == "queue" and not _is_waiting_for_client(state)
     if state.turn is not None and (waits or not theirs):

@@ -332,7 +332,7 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     `pieces` is the answer so far, where it came in several replies; `marks` are the hashes of
     (tool, arguments, result) that the loop guard looks at; `said` is what people wrote in this
     turn, of which so many as `recalled` says were looked up in memory; `ending` is what a tool ends
-    it with, `asked` how often it asked for a yes. `overflows` counts the requests in a row that
+    it with, `asked` how often it asked for a yes. `stop_id` is the command that stopped it. `overflows` counts the requests in a row that
     were too long, `compacted` how many of them the context has been shortened for. `heard` are the
     platform's ids of the messages in it, `failed_at` is when the last of `failures` happened.
     """
@@ -358,6 +358,7 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     recalled: int = 0
     compacted: int = 0
     stopped: bool = False
+    stop_id: int = 0
     ending: str = ""
     request: ClientRequest | None = None
     heard: list[str] = []
