@@ -143,6 +143,7 @@ def test_all_that_is_known_of_an_open_turn_outlasts_a_summary() -> None:
         recalled=15,
         compacted=1,
         stopped=True,
+        stop_id=19,
         ending="16",
         request=ClientRequest(stop=("17",)),
         heard=["18"],

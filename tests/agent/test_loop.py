@@ -117,22 +117,6 @@ async def test_stop_while_a_tool_runs(bench: MakeBench) -> None:
     assert await b.sent() == ["Stopped."] and await b.store.open_sessions() == []
 
 
-async def test_what_is_written_right_after_a_stop_is_answered(bench: MakeBench) -> None:
-    slow = SlowTool()
-    b = bench(ScriptedModel(slow_then_echo), [slow])
-    await b.tell("go")
-
-    async def stop() -> None:
-        await slow.running.wait()
-        await b.tell(Command("stop"))
-        await b.tell("something else")
-
-    assert await driven(b, stop) < 5.0
-    sent = await b.sent()
-    assert sent[0] == "Stopped." and len(sent) == 2 and "something else" in sent[1]
-    assert await b.store.open_sessions() == []
-
-
 class Between:
     """A store that lets something happen just after its next commits were written, and before the
     driver knows."""

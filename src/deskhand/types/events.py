@@ -332,9 +332,10 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     `pieces` is the answer so far, where it came in several replies; `marks` are the hashes of
     (tool, arguments, result) that the loop guard looks at; `said` is what people wrote in this
     turn, of which so many as `recalled` says were looked up in memory; `ending` is what a tool ends
-    it with, `asked` how often it asked for a yes. `stop_id` is the command that stopped it. `overflows` counts the requests in a row that
-    were too long, `compacted` how many of them the context has been shortened for. `heard` are the
-    platform's ids of the messages in it, `failed_at` is when the last of `failures` happened.
+    it with, `asked` how often it asked for a yes, `stop_id` the inbox id of what stopped it.
+    `overflows` counts the requests in a row that were too long, `compacted` how many of them the
+    context has been shortened for. `heard` are the platform's ids of the messages in it,
+    `failed_at` is when the last of `failures` happened.
     """
 
     principal: Principal
