@@ -224,7 +224,7 @@ def _discord(text: str, data: bytes) -> None:
 
 
 def _slack(text: str, data: bytes) -> None:
-    reader = slack.Reader("slack", "U1", _no_file, _no_file, all_groups=False)  # type: ignore[arg-type]
+    reader = slack.Reader("slack", "U1", _no_file, _no_file, {}, all_groups=False)  # type: ignore[arg-type]
     reader._read_text({"text": text})
 
 
