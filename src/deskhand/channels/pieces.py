@@ -8,6 +8,7 @@ import msgspec
 
 from ..types.commit import Choices, Outgoing
 from ..types.messages import File, Image, Text
+from .markup import break_addresses
 from .rich_text import Rich, Span, count_units, defang_links, render_markdown, split_text
 
 NOTE_UNITS = 40
@@ -57,11 +58,12 @@ def make_pieces(outgoing: Outgoing, form: MessageForm, *, over: bool = False) ->
     texts = render_texts(
         outgoing, form, first=max(form.caption - NOTE_UNITS, 1) if captioned else 0
     )
-    caption = texts.pop(0) if captioned and texts else Rich("")
+    caption = texts.pop(0) if captioned and texts else Rich("", guarded=outgoing.links is not None)
     words = [Piece(text) for text in texts]
     if words and ask is not None and _takes_buttons(ask, form):
         words[-1] = Piece(words[-1].words, asks=True)
-    with_files = [Piece(file=file) for file in files]
+    bare = Rich("", guarded=outgoing.links is not None)
+    with_files = [Piece(bare, file) for file in files]
     if not captioned:
         return words + with_files
     return [Piece(caption, files[0]), *words, *with_files[1:]]
@@ -108,9 +110,10 @@ def _split(
 
 
 def prepend_note(rich: Rich, note: str) -> Rich:
+    """The words, with this before them; where not every address may be followed, none in it may."""
     if not note:
         return rich
-    head = f"({note})\n"
+    head = f"({break_addresses(note) if rich.guarded else note})\n"
     moved = (
         Span(each.kind, each.start + len(head), each.end + len(head), each.detail)
         for each in rich.spans

@@ -4,8 +4,9 @@ Imported where a broker is configured alone: it needs the extra `mqtt`."""
 from __future__ import annotations
 
 import ssl
+from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 
 import aiomqtt
 
@@ -36,22 +37,38 @@ class MqttClient(aiomqtt.Client):
 
         loop.call_soon_threadsafe(register)  # paho connects in a thread
 
+    def _on_message(self, client: Any, userdata: Any, message: Any) -> None:
+        (self.repeated.add if message.dup else self.repeated.discard)(message.mid)
+        super()._on_message(client, userdata, message)
+
+    @cached_property
+    def repeated(self) -> set[int]:
+        """The numbers of messages that the broker has sent before, and nobody has acknowledged."""
+        return set()
+
+    async def __aenter__(self) -> Self:
+        try:
+            return await super().__aenter__()
+        except BaseException:  # aiomqtt leaves the socket open where it is cancelled
+            self._client._sock_close()
+            raise
+
     def acknowledge(self, message: aiomqtt.Message) -> None:
         """It is taken: the broker may forget it."""
         if message.qos:
             self._client.ack(message.mid, message.qos)
 
 
-def make_client(broker: MessageBroker) -> MqttClient:
-    """A client whose messages wait for `acknowledge`. The broker keeps one connection for each
-    `client_id`, the newest."""
+def make_client(broker: MessageBroker, *, keeps: bool = True) -> MqttClient:
+    """A client whose messages wait for `acknowledge`. The broker has one connection for each
+    `client_id`, the newest; unless it `keeps` what comes, it forgets all of it at the end."""
     client = MqttClient(
         broker.host,
         broker.port,
         username=broker.username or None,
         password=broker.password or None,
         identifier=broker.client_id,
-        clean_session=False,
+        clean_session=not keeps,
         timeout=TIMEOUT_S,
         keepalive=KEEPALIVE_S,
         max_queued_incoming_messages=MAX_QUEUED,

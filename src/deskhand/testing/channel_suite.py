@@ -241,7 +241,7 @@ async def an_address_that_is_not_allowed_leads_nowhere(stage: Stage) -> None:
     channel, here = await _place(stage)
     allowed = "https://good.test/page"
     for number, (name, wrap) in enumerate(OF_ADDRESSES.items()):
-        text = f"Look: {wrap('https://evil.test/?d=1')} or {allowed} ."
+        text = f"Look {number}: {wrap('https://evil.test/?d=1')} or {allowed} ."
         said = saying(here, text, key=f"k{number}")
         await channel.send(replace(said, links=(allowed,)), "")
         assert "evil.test" not in (await stage.live()), (name, (await stage.live()))

@@ -139,7 +139,7 @@ class Reader:
                 return f"@{people[number].get('username')}"  # other names are free text
             return kind.lstrip("a") if kind.endswith(":") else found[0]
 
-        text = re.sub(rf",?\s*<@!?{self._me}>[:,]?", "", str(event.get("content", "")))
+        text = re.sub(rf",?\s{{0,3}}<@!?{self._me}>[:,]?", "", str(event.get("content", "")))
         return _MARK.sub(read_mark, text).strip()
 
     async def _read_parts(self, event: Json) -> tuple[Part, ...]:

@@ -11,7 +11,8 @@ import re
 import smtplib  # noqa: TID251 -- the person's own mail server
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
+from email.errors import MessageError
 from email.headerregistry import Address as Mailbox
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -40,20 +41,48 @@ from ..health_record import HealthRecord
 from ..markup import write_html, write_plain
 from ..only_reader import only_reader
 from ..pieces import MessageForm, prepend_note, render_texts
-from .imap import Imap, ImapGone, ImapRefused, MailCursor, connect_imap
-from .reader import Letter, parse_mail, read_letter, read_mail
+from .imap import FoundMail, Imap, ImapGone, ImapRefused, MailCursor, connect_imap
+from .reader import Letter, parse_mail, parse_mail_id, read_letter, read_mail, read_subject
 
 log = logging.getLogger(__name__)
+
+
+class NotSent(Exception):
+    """The connection broke before the mail was handed over."""
+
 
 FORM = MessageForm(text=500_000, buttons=False)
 SMTP_S = 50.0
 MAX_MAIL_BYTES = 20 * 2**20
 """Most servers take 25 MB, as sent."""
 MAX_SUBJECTS = 1_000
-FAULTS = (ImapGone, ImapRefused, smtplib.SMTPException, ssl.SSLError, TimeoutError, OSError)
+FAULTS = (
+    ImapGone,
+    ImapRefused,
+    NotSent,
+    smtplib.SMTPException,
+    ssl.SSLError,
+    TimeoutError,
+    OSError,
+)
 _PORTS = {"imaps": 993, "imap": 143, "smtps": 465, "smtp": 587}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_ADDRESS = re.compile(r"[^@\s<>]+@[\w.-]+")
+UNREADABLE = (
+    AssertionError,
+    AttributeError,
+    IndexError,
+    LookupError,
+    MemoryError,
+    MessageError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What the library raises for mails that are broken on purpose."""
+_ADDRESS = re.compile(r"[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,255}")
+_POLICY = SMTP.clone(max_line_length=998)
+"""Folded, a long id would be written in a way that other programs do not read."""
 _INSTRUCTIONS = (
     "This is mail: answer in whole, with everything that is needed, as people read it later. "
     "Text is Markdown."
@@ -124,12 +153,12 @@ class MailChannel:
                 imap = await self._log_in()
             try:
                 async with self._translate_errors():
-                    async for data, cursor in imap.read_new(self._load_cursor()):
+                    async for found in imap.read_new(self._load_cursor()):
                         self._record.note_answer()
-                        inbound = await self._read(data) if data else None
+                        inbound = await self._read(found) if found.data else None
                         if inbound is not None:
                             yield inbound
-                        self._save_cursor(cursor)
+                        self._save_cursor(found.cursor)
             finally:
                 await imap.close()
 
@@ -159,10 +188,18 @@ class MailChannel:
             raise
         return imap
 
-    async def _read(self, data: bytes) -> Inbound | None:
+    async def _read(self, found: FoundMail) -> Inbound | None:
+        """What a mail says; a broken one is left out, so that those behind it are read."""
+        try:
+            return await self._read_mail(found)
+        except UNREADABLE as error:
+            log.warning("%s: a mail cannot be read (%s).", self.name, type(error).__name__)
+            return None
+
+    async def _read_mail(self, found: FoundMail) -> Inbound | None:
         """Nothing of a mail for which nobody vouches reaches anybody, and it is not answered: its
         sender may be somebody else."""
-        mail = parse_mail(data)
+        mail = parse_mail(found.data)
         letter = read_letter(mail, self._servers.verified_by)
         if letter.sender == self._servers.user:
             return None
@@ -175,6 +212,8 @@ class MailChannel:
             )
             return None
         self._remember_subject(letter)
+        if not found.is_whole:
+            mail.set_content("[The rest was not fetched: the mail is larger than 50 MB]")
         here = Address(self.name, self._servers.user)
         return await read_mail(mail, letter, here, self._context.put_blob, self._context.now())
 
@@ -211,7 +250,7 @@ class MailChannel:
                 files += [] if why else [(part, data)]
         for note in reversed(notes):
             pieces[:1] = [prepend_note(pieces[0], note)] if pieces else []
-        mail = EmailMessage(policy=SMTP)
+        mail = EmailMessage(policy=_POLICY)
         user = self._servers.user
         mail["From"] = Mailbox("Deskhand", *user.split("@", 1))
         mail["To"] = Mailbox("", *to.split("@", 1))
@@ -222,15 +261,16 @@ class MailChannel:
         if pieces:
             mail.add_alternative("".join(map(write_html, pieces)), subtype="html")
         for file, data in files:
-            kind, _, sub = (file.mime or "application/octet-stream").partition("/")
-            mail.add_attachment(
-                data, maintype=kind, subtype=sub or "octet-stream", filename=file.name or "file"
-            )
+            kind, _, sub = (file.mime or "").partition("/")
+            name = "".join(char for char in file.name or "file" if char.isprintable())
+            if not (kind and sub):
+                kind, sub = "application", "octet-stream"
+            mail.add_attachment(data, maintype=kind, subtype=sub, filename=name)
         return mail
 
     async def _place(self, mail: EmailMessage, outgoing: Outgoing) -> None:
         """In which thread it stands. Some programs want the same subject for that, too."""
-        root, reply = outgoing.address.thread, outgoing.reply_to
+        root, reply = outgoing.address.thread, parse_mail_id(outgoing.reply_to)
         subject = await self._find_subject(reply or root) if root else ""
         if not subject:
             words = " ".join(
@@ -247,13 +287,14 @@ class MailChannel:
 
     async def _find_subject(self, message_id: str) -> str:
         if message_id not in self._subjects:
-            async with self._translate_errors():
+            with suppress(*FAULTS, ChannelError):  # it is a nicety
                 imap = await self._log_in()
                 try:
-                    self._subjects[message_id] = await imap.find_subject(message_id)
+                    head = await imap.find_subject(message_id)
+                    self._subjects[message_id] = read_subject(parse_mail(head))
                 finally:
                     await imap.close()
-        return self._subjects[message_id]
+        return self._subjects.get(message_id, "")
 
     async def _load(self, file: Image | File, before: int) -> tuple[bytes, str]:
         """A file, or b"" and why it is not there."""
@@ -291,8 +332,24 @@ class MailChannel:
 
 
 def send_mail(servers: MailServers, mail: EmailMessage | None) -> None:
-    """Hand it to the server that sends; None only logs in. Blocks. Raises SMTPException,
-    OSError."""
+    """Hand it to the server that sends; None only logs in. Blocks. Raises NotSent, SMTPException,
+    OSError; but for the first, a mail may have been taken where the connection broke."""
+    try:
+        server = _log_in_to_send(servers)
+    except (smtplib.SMTPServerDisconnected, OSError) as error:
+        if isinstance(error, smtplib.SMTPResponseException):
+            raise
+        raise NotSent(str(error) or type(error).__name__) from error
+    try:
+        if mail is not None:
+            _hand_over(server, servers.user, mail)
+        with suppress(smtplib.SMTPException, OSError):  # it is taken, whatever comes now
+            server.quit()
+    finally:
+        server.close()
+
+
+def _log_in_to_send(servers: MailServers) -> smtplib.SMTP:
     place = servers.smtp
     host, port = str(place.hostname), place.port or _PORTS[place.scheme]
     context = ssl.create_default_context()
@@ -300,12 +357,27 @@ def send_mail(servers: MailServers, mail: EmailMessage | None) -> None:
         server: smtplib.SMTP = smtplib.SMTP_SSL(host, port, timeout=SMTP_S, context=context)
     else:
         server = smtplib.SMTP(host, port, timeout=SMTP_S)
-    with server:
+    try:
         if place.scheme == "smtp" and host not in _LOOPBACK:
             server.starttls(context=context)
         server.login(unquote(place.username or "") or servers.user, servers.password)
-        if mail is not None:
-            server.send_message(mail)
+    except BaseException:
+        server.close()
+        raise
+    return server
+
+
+def _hand_over(server: smtplib.SMTP, user: str, mail: EmailMessage) -> None:
+    to = mail["To"].addresses[0].addr_spec
+    try:
+        for code, why in (server.mail(user), server.rcpt(to)):
+            if code >= 300:
+                raise smtplib.SMTPResponseException(code, why)
+    except smtplib.SMTPServerDisconnected as error:
+        raise NotSent(str(error)) from error
+    code, why = server.data(mail.as_bytes())
+    if code >= 300:
+        raise smtplib.SMTPDataError(code, why)
 
 
 def translate_error(error: Exception) -> ChannelError:
@@ -313,10 +385,8 @@ def translate_error(error: Exception) -> ChannelError:
     match error:
         case smtplib.SMTPAuthenticationError():
             return LoginRefused(_wrong_password("the mail server", _say(error)), 300, unsent=True)
-        case smtplib.SMTPRecipientsRefused():
-            code, why = next(iter(error.recipients.values()))
-            said = f"{code} {why.decode(errors='replace')}"
-            return _refuse(code, said)
+        case NotSent():
+            return ChannelError(f"the mail server could not be reached: {error}", unsent=True)
         case smtplib.SMTPServerDisconnected():
             return ChannelError(f"the mail server broke off: {error}")
         case smtplib.SMTPResponseException():

@@ -53,6 +53,15 @@ class MailCursor(msgspec.Struct, frozen=True, array_like=True):
     at: float = 0.0
 
 
+class FoundMail(msgspec.Struct, frozen=True):
+    """A mail, and the cursor that is right once it is taken. Of one that is too large there is only
+    the head: then it is not whole."""
+
+    data: bytes
+    cursor: MailCursor
+    is_whole: bool = True
+
+
 class Imap:
     """A connection, used by one task."""
 
@@ -114,9 +123,9 @@ class Imap:
             while not (await self._read_response()).text.startswith(tag + b" "):
                 pass
 
-    async def read_new(self, cursor: MailCursor) -> AsyncIterator[tuple[bytes, MailCursor]]:
-        """Each mail with the cursor that is right once it is taken, for ever; with the first of all
-        cursors b"" and where the mailbox ends now.
+    async def read_new(self, cursor: MailCursor) -> AsyncIterator[FoundMail]:
+        """Each mail, for ever; with the first of all cursors an empty one and where the mailbox
+        ends now.
 
         Where the server has numbered its mails anew, those of the last day come again. Raises
         ImapRefused, ImapGone, TimeoutError.
@@ -125,7 +134,7 @@ class Imap:
         validity, following = _find_number(found, b"UIDVALIDITY"), _find_number(found, b"UIDNEXT")
         if not cursor.validity:
             cursor = MailCursor(validity, max(following - 1, 0))
-            yield b"", cursor
+            yield FoundMail(b"", cursor)
         wanted = f"UID {cursor.uid + 1}:*"
         if cursor.validity != validity:
             day = datetime.fromtimestamp(max(cursor.at - _DAY_S, 0.0), UTC)
@@ -136,25 +145,24 @@ class Imap:
             await self.call("NOOP")  # the server looks at the mailbox now
             for uid in await self._search(wanted):
                 if uid > cursor.uid:  # a range always has the last one
-                    mail = await self._fetch(uid)
+                    mail, whole = await self._fetch(uid)
                     cursor = MailCursor(validity, uid, cursor.at)
                     if mail is not None:  # else it was deleted meanwhile
-                        yield mail, cursor
+                        yield FoundMail(mail, cursor, is_whole=whole)
             wanted = f"UID {cursor.uid + 1}:*"
             await self.wait_for_news()
 
-    async def find_subject(self, message_id: str) -> str:
-        """The subject of the mail with this id, or ''. Raises ImapRefused, ImapGone,
+    async def find_subject(self, message_id: str) -> bytes:
+        """The line with the subject of the mail with this id, or b"". Raises ImapRefused, ImapGone,
         TimeoutError."""
         if not re.fullmatch(r"[^\s\"\\\x00-\x1f\x7f-\U0010ffff]{1,900}", message_id):
-            return ""
+            return b""
         await self.call("EXAMINE INBOX")
         found = await self._search(f'HEADER Message-ID "<{message_id}>"')
         for uid in found[-1:]:
             about = await self.call(f"UID FETCH {uid} (BODY.PEEK[HEADER.FIELDS (SUBJECT)])")
-            head = b"".join(each.literals[0] for each in about if each.literals)
-            return head.decode(errors="replace").partition(":")[2].strip()
-        return ""
+            return b"".join(each.literals[0] for each in about if each.literals)
+        return b""
 
     async def close(self) -> None:
         with anyio.CancelScope(shield=True), anyio.move_on_after(1):
@@ -165,13 +173,15 @@ class Imap:
         lists = [each.text.split()[2:] for each in answers if each.text.startswith(b"* SEARCH")]
         return sorted(int(uid) for found in lists for uid in found if uid.isdigit())
 
-    async def _fetch(self, uid: int) -> bytes | None:
+    async def _fetch(self, uid: int) -> tuple[bytes | None, bool]:
+        """A mail, or only the head of a large one; and whether it is whole."""
         about = await self.call(f"UID FETCH {uid} (RFC822.SIZE)")
         size = _find_number(about, b"RFC822.SIZE")
-        part = "BODY.PEEK[]" if size <= MAX_MAIL_BYTES else "BODY.PEEK[HEADER]"
+        whole = size <= MAX_MAIL_BYTES
+        part = "BODY.PEEK[]" if whole else "BODY.PEEK[HEADER]"
         answers = await self.call(f"UID FETCH {uid} ({part})")
         mails = (each.literals[0] for each in answers if each.literals and b" FETCH " in each.text)
-        return next(mails, None)
+        return next(mails, None), whole
 
     async def _begin(self, command: str) -> bytes:
         self._number += 1

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from hashlib import sha256
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import anyio
 import msgspec
@@ -44,17 +44,20 @@ from ..only_reader import only_reader
 from ..pieces import MessageForm, Piece, prepend_note
 from ..rich_text import Rich
 from ..web_api import ApiFault, WebApi
-from .reader import Json, Reader
+from .reader import Json, Reader, remember_thread
 
 log = logging.getLogger(__name__)
 
-FORM = MessageForm(text=6000, buttons=False)
-"""An event holds 64 KiB, and the text stands in it twice."""
+FORM = MessageForm(text=3500, buttons=False)
+"""An event holds 64 KiB, and the text stands in it up to four times."""
 SYNC_S = 30.0
 EDIT_INTERVAL_S = 1.5
 TYPING_MS = 6000
 MAX_GAP_PAGES = 50
 GAP_PAGE = 100
+MAX_REMEMBERED = 2_000
+MAX_OLD_CHARS = 500
+"""So much of a change is said to programs that know no changes."""
 READ_REACTION = "👀"
 _V3 = "/_matrix/client/v3"
 _MEDIA_TYPES = {"image": "m.image", "audio": "m.audio", "video": "m.video"}
@@ -81,10 +84,15 @@ def open_matrix(context: ChannelContext) -> MatrixChannel:
     config = context.config
     variable = config.token_env or "MATRIX_ACCESS_TOKEN"
     token = context.secret(variable)
-    if not config.base_url:
+    try:
+        place = urlsplit(config.base_url)
+    except ValueError:
+        place = urlsplit("")
+    open_ = place.scheme == "http" and place.hostname not in ("localhost", "127.0.0.1", "::1")
+    if place.scheme not in ("http", "https") or not place.hostname or open_:
         raise ConfigError(
-            f"channels.{context.name}.base_url is not set: write the address of the homeserver, "
-            "such as https://matrix.org"
+            f"channels.{context.name}.base_url has to be the address of the homeserver, with "
+            "https://, such as https://matrix.org"
         )
     if not token:
         raise ConfigError(
@@ -108,6 +116,8 @@ class MatrixChannel:
         self._me = ""
         self._groups: dict[str, bool] = {}
         self._encrypted: dict[str, bool] = {}
+        self._threads: dict[str, str] = {}
+        self._changes: dict[str, int] = {}
         self._record = HealthRecord(context.now)
         self._long_sends = LongSends(FORM)
 
@@ -122,6 +132,7 @@ class MatrixChannel:
                 self._download,
                 self._context.put_blob,
                 self._is_group,
+                self._threads,
                 all_groups=self._context.config.groups == "all",
             )
             since = self._context.load_cursor()
@@ -144,11 +155,15 @@ class MatrixChannel:
             "filter": msgspec.json.encode(wanted).decode(),
             **({"since": since} if since else {}),
         }
-        found: Json = await self._call("GET", "/sync", params=about, timeout_s=SYNC_S + 30)
+        async with self._translate_errors(entering=True):
+            path = f"{_V3}/sync"
+            found: Json = await self._api.call("GET", path, params=about, timeout_s=SYNC_S + 30)
         for room in (found.get("rooms") or {}).get("invite") or {}:
             try:
                 await self._call("POST", f"/join/{quote(room, safe='')}", body={})
-            except SendRefused as error:  # the invitation was taken back, or leads nowhere
+            except LoginRefused:
+                raise
+            except ChannelError as error:  # it was taken back, or leads nowhere
                 log.warning("%s could not join a room: %s", self.name, error)
         return found
 
@@ -158,7 +173,8 @@ class MatrixChannel:
         for room, told in ((found.get("rooms") or {}).get("join") or {}).items():
             timeline = told.get("timeline") or {}
             events = list(timeline.get("events") or ())
-            if any(each.get("type") == "m.room.member" for each in events):
+            changes = [*events, *((told.get("state") or {}).get("events") or ())]
+            if timeline.get("limited") or any(map(_is_membership, changes)):
                 self._groups.pop(room, None)
             invited = next((i for i, each in enumerate(events) if self._is_about_me(each)), None)
             if invited is not None:  # what was said before is not for it
@@ -170,7 +186,10 @@ class MatrixChannel:
 
     def _is_about_me(self, event: Json) -> bool:
         """That it was invited, or came in."""
-        return event.get("type") == "m.room.member" and event.get("state_key") == self._me
+        now = (event.get("content") or {}).get("membership")
+        before = ((event.get("unsigned") or {}).get("prev_content") or {}).get("membership")
+        mine = _is_membership(event) and event.get("state_key") == self._me
+        return mine and (now == "invite" or (now == "join" and before != "join"))
 
     async def _fetch_gap(self, room: str, before: str, since: str) -> list[Json]:
         """What was said in a room between two syncs, the oldest first."""
@@ -273,22 +292,37 @@ class MatrixChannel:
             name = f"{outgoing.key} {i}"
             if first and into:
                 content = _make_edit(content, into)
-                name += sha256(msgspec.json.encode(content)).hexdigest()
+                name += f" {into} {self._changes.get(into, 0)}"
                 await self._put(outgoing.address.chat, "m.room.message", content, name)
+                self._changes[into] = self._changes.get(into, 0) + 1  # it may be made again
+                if len(self._changes) > MAX_REMEMBERED:
+                    del self._changes[next(iter(self._changes))]
                 return into
-            return await self._put(outgoing.address.chat, "m.room.message", content, name)
+            made = await self._put(outgoing.address.chat, "m.room.message", content, name)
+            remember_thread(self._threads, made, outgoing.address.thread)
+            return made
 
         return await self._long_sends.send(outgoing, mark, send, over=bool(into))
 
     async def _is_encrypted(self, room: str) -> bool:
         if room not in self._encrypted:
-            path = f"/rooms/{quote(room, safe='')}/state/m.room.encryption"
+            path = f"{_V3}/rooms/{quote(room, safe='')}/state/m.room.encryption"
             try:
-                await self._call("GET", path)
-                self._encrypted[room] = True
-            except SendRefused:  # there is no such state
-                self._encrypted[room] = False
+                async with self._translate_errors():
+                    self._encrypted[room] = await self._has_state(path)
+            except ChannelError as error:
+                error.unsent = True
+                raise
         return self._encrypted[room]
+
+    async def _has_state(self, path: str) -> bool:
+        try:
+            await self._api.call("GET", path)
+        except ApiFault as error:
+            if error.status != 404:
+                raise
+            return False
+        return True
 
     async def _make_content(
         self, outgoing: Outgoing, piece: Piece, *, first: bool
@@ -312,14 +346,15 @@ class MatrixChannel:
             data = await self._context.get_blob(file.blob)
         except BlobMissing:
             gone = prepend_note(Rich(""), f"{name} is no longer there")
-            return {"msgtype": "m.text", "body": gone.text}
+            return {"msgtype": "m.text", "body": gone.text, "m.mentions": {}}
         mime = file.mime or "application/octet-stream"
         async with self._translate_errors():
             path = f"/_matrix/media/v3/upload?filename={quote(name)}"
             put = await self._api.upload("POST", path, data, {"Content-Type": mime})
         kind = _MEDIA_TYPES.get(mime.partition("/")[0], "m.file")
         info = {"mimetype": mime, "size": len(data)}
-        return {"msgtype": kind, "body": name, "url": put["content_uri"], "info": info}
+        place = {"url": put["content_uri"], "info": info}
+        return {"msgtype": kind, "body": name, "m.mentions": {}, **place}
 
     async def _put(self, room: str, kind: str, content: Json, name: str) -> str:
         """Send an event under this name of ours; returns the homeserver's."""
@@ -381,6 +416,10 @@ def translate_error(error: Exception) -> ChannelError:
     return ChannelError(f"the homeserver has a fault: {why}")
 
 
+def _is_membership(event: Json) -> bool:
+    return bool(event.get("type") == "m.room.member")
+
+
 def _make_transaction(name: str) -> str:
     return sha256(name.encode()).hexdigest()[:32]
 
@@ -404,8 +443,9 @@ def _make_edit(content: dict[str, Any], of: str) -> dict[str, Any]:
     edits."""
     new = {name: value for name, value in content.items() if name != "m.relates_to"}
     return {
-        **new,
-        "body": f"* {new['body']}",
+        "msgtype": new["msgtype"],
+        "body": f"* {new['body']}"[:MAX_OLD_CHARS],
+        "m.mentions": {},
         "m.new_content": new,
         "m.relates_to": {"rel_type": "m.replace", "event_id": of},
     }

@@ -16,10 +16,19 @@ from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
 
 Json = Mapping[str, Any]
 PASSED_ON = Label("untrusted", source="something passed on in Matrix")
+MAX_THREADS = 2_000
 _MEDIA = ("m.image", "m.file", "m.audio", "m.video")
 
 IsGroup = Callable[[str], Awaitable[bool]]
 """Whether more than two are in a room."""
+
+
+def remember_thread(threads: dict[str, str], name: str, root: str) -> None:
+    """That this event stands in that thread, of which changes of it and reactions do not tell."""
+    if root:
+        threads[name] = root
+        if len(threads) > MAX_THREADS:
+            del threads[next(iter(threads))]
 
 
 class Reader:
@@ -32,6 +41,7 @@ class Reader:
         fetch: Download,
         keep: PutBlob,
         is_group: IsGroup,
+        threads: dict[str, str],
         *,
         all_groups: bool,
     ) -> None:
@@ -40,6 +50,7 @@ class Reader:
         self._fetch = fetch
         self._keep = keep
         self._is_group = is_group
+        self._threads = threads
         self._all_groups = all_groups
 
     async def read(self, room: str, event: Json) -> Inbound | None:
@@ -52,14 +63,18 @@ class Reader:
         group = await self._is_group(room)
         if event.get("type") == "m.reaction" and relation.get("rel_type") == "m.annotation":
             of, emoji = str(relation.get("event_id", "")), str(relation.get("key", ""))
-            return self._make_inbound(room, event, Reaction(of, emoji, True), "", group=group)
+            thread = self._threads.get(of, "")
+            return self._make_inbound(room, event, Reaction(of, emoji, True), thread, group=group)
         if event.get("type") != "m.room.message" or (group and not self._is_addressed(content)):
             return None
         thread = str(relation["event_id"]) if relation.get("rel_type") == "m.thread" else ""
         if relation.get("rel_type") == "m.replace":
             text = self._read_text(content.get("m.new_content") or {})
-            body = Edit(str(relation.get("event_id", "")), Message("user", (Text(text),)))
-            return self._make_inbound(room, event, body, "", group=group) if text else None
+            of = str(relation.get("event_id", ""))
+            thread = self._threads.get(of, "")
+            body = Edit(of, Message("user", (Text(text),)))
+            return self._make_inbound(room, event, body, thread, group=group) if text else None
+        remember_thread(self._threads, str(event.get("event_id", "")), thread)
         parts = await self._read_parts(content)
         if not parts:
             return None
@@ -85,7 +100,8 @@ class Reader:
         """Whether it is said to this account: it is mentioned, as in replies to it, or named."""
         if self._all_groups:
             return True
-        mentioned = (content.get("m.mentions") or {}).get("user_ids") or ()
+        shown = content.get("m.new_content") or content
+        mentioned = (shown.get("m.mentions") or {}).get("user_ids") or ()
         text = str(content.get("body", ""))
         return self._me in mentioned or self._me in text or text.startswith(("/", "!"))
 
@@ -93,12 +109,13 @@ class Reader:
         """What was written, without the name by which the account was called and without the copy
         of what it replies to."""
         text = str(content.get("body", ""))
-        if (content.get("m.relates_to") or {}).get("m.in_reply_to") and text.startswith("> "):
+        if (content.get("m.relates_to") or {}).get("m.in_reply_to") and text.startswith("> <@"):
             _, _, text = text.partition("\n\n")
         local = self._me[1:].partition(":")[0]
         for name in (self._me, f"@{local}", local):
-            if text.startswith(name):
-                return text.removeprefix(name).lstrip(":, \n").strip()
+            after = text.removeprefix(name)
+            if after != text and (after[:1] in (":", ",") or (name[0] == "@" and after[:1] <= " ")):
+                return after.lstrip(":, \n").strip()
         return text.strip()
 
     async def _read_parts(self, content: Json) -> tuple[Part, ...]:

@@ -11,15 +11,16 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from hashlib import sha256
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import aiomqtt
 import msgspec
 from msgspec.structs import replace
 
 from ...net.message_broker import MessageBroker
-from ...net.mqtt import MqttClient, make_client, make_message_name, read_payload
+from ...net.mqtt import MqttClient, make_client, read_payload
 from ...types.commit import Outgoing
-from ...types.errors import ChannelError, ConfigError, SendRefused
+from ...types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Inbound, Said
 from ...types.labels import Label
 from ...types.messages import File, Message, Part, Text
@@ -43,6 +44,8 @@ FORM = MessageForm(text=60_000, buttons=False)
 MAX_TEXT_CHARS = 32_000
 PORTS = {"mqtt": 1883, "mqtts": 8883}
 _INSTRUCTIONS = "The device {} reads this, and perhaps a program: answer briefly, in plain text."
+REFUSED_CODE = 128
+"""Answers to a subscription from here on are refusals."""
 _LEVEL = frozenset("+#/\0")
 """What the name of a device cannot contain: https://docs.oasis-open.org/mqtt/mqtt/v5.0, 4.7."""
 
@@ -51,8 +54,12 @@ def open_mqtt(context: ChannelContext) -> MqttChannel:
     """The broker of this configuration. Raises ConfigError where it cannot work, with what to
     do."""
     config = context.config
-    place = urlsplit(config.base_url)
-    if place.scheme not in PORTS or not place.hostname:
+    try:
+        place = urlsplit(config.base_url)
+        port = place.port or PORTS.get(place.scheme, 0)
+    except ValueError:
+        place, port = urlsplit(""), 0
+    if not port or place.scheme not in PORTS or not place.hostname:
         raise ConfigError(
             f"channels.{context.name}.base_url has to be the address of a broker, such as "
             "mqtt://localhost or mqtts://broker.example.org"
@@ -64,7 +71,7 @@ def open_mqtt(context: ChannelContext) -> MqttChannel:
     account = sha256(f"{context.state.resolve()} {context.name}".encode()).hexdigest()[:12]
     broker = MessageBroker(
         host=place.hostname,
-        port=place.port or PORTS[place.scheme],
+        port=port,
         username=config.user,
         password=password if config.user else "",
         client_id=f"deskhand-{account}",
@@ -84,6 +91,7 @@ class MqttChannel:
         self._broker = broker
         self._prefix = prefix
         self._client: MqttClient | None = None
+        self._names = self._load_names()
         self._record = HealthRecord(context.now)
         self._long_sends = LongSends(FORM)
 
@@ -93,31 +101,50 @@ class MqttChannel:
         with only_reader(self._context.state, self._broker.client_id):
             client = make_client(self._broker)
             async with self._translate_errors(), client:
-                await client.subscribe([(f"{self._prefix}/in/+", 1)])
+                granted = await client.subscribe([(f"{self._prefix}/in/+", 1)])
+                if any(int(str(getattr(each, "value", each))) >= REFUSED_CODE for each in granted):
+                    why = f"the broker does not let this user read {self._prefix}/in/+"
+                    raise LoginRefused(why, 300)
                 self._client = client
                 self._record.note_answer()
                 try:
                     async for message in client.messages:
-                        if not message.retain and (inbound := await self._read(message)):
+                        if not message.retain and (inbound := await self._read(client, message)):
                             yield inbound
                         client.acknowledge(message)
+                        self._names.pop(message.mid, None)
                         self._record.note_answer()
                 finally:
                     self._client = None
 
-    async def _read(self, message: aiomqtt.Message) -> Inbound | None:
-        now = self._context.now()
+    async def _read(self, client: MqttClient, message: aiomqtt.Message) -> Inbound | None:
         device = str(message.topic).rpartition("/")[2]
-        name, parts = await self._read_parts(device, read_payload(message))
+        own, parts = await self._read_parts(device, read_payload(message))
         if not parts or not device:
             return None
         return Inbound(
-            f"{device}:{name}" if name else make_message_name(message, now),
+            f"own:{own}" if own else self._find_name(client, message),
             Address(self.name, "", device),
             device,
-            now,
+            self._context.now(),
             Said(Message("user", parts)),
         )
+
+    def _find_name(self, client: MqttClient, message: aiomqtt.Message) -> str:
+        """A name that nothing else has; of a message that the broker sends again it is the one of
+        before. The broker uses its numbers again, so that they are no names."""
+        known = self._names.get(message.mid, "") if message.mid in client.repeated else ""
+        name = known or uuid4().hex
+        if message.qos and not known:
+            self._names[message.mid] = name
+            self._context.save_cursor(msgspec.json.encode(self._names).decode())
+        return name
+
+    def _load_names(self) -> dict[int, str]:
+        try:
+            return msgspec.json.decode(self._context.load_cursor() or "{}", type=dict[int, str])
+        except (msgspec.DecodeError, RecursionError):
+            return {}
 
     async def _read_parts(self, device: str, payload: bytes) -> tuple[str, tuple[Part, ...]]:
         """The device's own name of the message, or '', and what it says.
@@ -133,14 +160,17 @@ class MqttChannel:
             return "", (File(blob, "message.bin", "application/octet-stream", len(payload)),)
         try:
             said = msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError):
-            said = text
-        head = Text(f"[MQTT device: {device}]\n", data)
+            shown = msgspec.json.format(text, indent=2)
+        except (msgspec.DecodeError, RecursionError, ValueError):
+            said, shown = None if text.lstrip()[:1] in ("{", "[") else text, text
         if isinstance(said, dict) and isinstance(said.get("text"), str):
-            return str(said.get("id", "")), (Text(said["text"]),)
+            given = said.get("id")
+            named = isinstance(given, str | int) and not isinstance(given, bool) and given != ""
+            own = msgspec.json.encode([device, given]).decode() if named else ""
+            return own, (Text(said["text"]),) if said["text"].strip() else ()
         if isinstance(said, str):
             return "", (Text(said),) if said.strip() else ()
-        shown = msgspec.json.format(msgspec.json.encode(said), indent=2).decode()
+        head = Text(f"[MQTT device: {device}]\n", data)
         if len(shown) > MAX_TEXT_CHARS:
             blob = await self._context.put_blob(payload)
             return "", (head, File(blob, "message.json", "application/json", len(payload)))
@@ -169,9 +199,13 @@ class MqttChannel:
             if self._client is not None:
                 await self._client.publish(topic, payload, qos=1)
                 return
-            alone = replace(self._broker, client_id=f"{self._broker.client_id}-out")
-            async with make_client(alone) as client:
+            async with self._visit() as client:
                 await client.publish(topic, payload, qos=1)
+
+    def _visit(self) -> MqttClient:
+        """A connection beside the one that reads, under a name of its own."""
+        alone = replace(self._broker, client_id=f"deskhand-{uuid4().hex[:12]}")
+        return make_client(alone, keeps=False)
 
     # ------------------------------------------------------------------ facts
 
@@ -180,7 +214,7 @@ class MqttChannel:
 
     async def introduce(self) -> Introduction:
         """Connects for a moment."""
-        async with self._translate_errors(), make_client(self._broker):
+        async with self._translate_errors(), self._visit():
             pass
         return Introduction(self._broker.host, f"{self._prefix}/in/NAME")
 
@@ -196,7 +230,11 @@ class MqttChannel:
 
         def translate(error: Exception) -> ChannelError:
             place = f"{self._broker.host}:{self._broker.port}"
-            return ChannelError(f"cannot reach the broker {place}: {error}")
+            if "not authori" in str(error).lower() or "bad user name" in str(error).lower():
+                why = f"the broker {place} does not accept this user and password"
+                return LoginRefused(why, 300, unsent=True)
+            unsent = "refused" in str(error).lower()
+            return ChannelError(f"cannot reach the broker {place}: {error}", unsent=unsent)
 
         return self._record.watch((aiomqtt.MqttError, OSError), translate)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 import anyio
@@ -18,7 +19,7 @@ import websockets
 from websockets.exceptions import WebSocketException
 
 from ...types.commit import Outgoing
-from ...types.errors import ChannelError, ConfigError, LoginRefused
+from ...types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Inbound
 from ...types.messages import File, Image
 from ..base import (
@@ -43,7 +44,7 @@ from .translate import WHISPER, Json, find_sent_id, translate_error, write_line
 log = logging.getLogger(__name__)
 
 FORM = MessageForm(text=500, buttons=False, markup=write_line)
-FAULTS = (ApiFault, WebSocketException, TimeoutError, OSError)
+FAULTS = (ApiFault, WebSocketException, TimeoutError, OSError, msgspec.DecodeError)
 HELIX = "https://api.twitch.tv/helix"
 OAUTH = "https://id.twitch.tv/oauth2"
 EVENTSUB = "wss://eventsub.wss.twitch.tv/ws"
@@ -51,6 +52,7 @@ KEEPALIVE_S = 30
 GRACE_S = 10.0
 DRAIN_S = 0.3
 MAX_FRAME_BYTES = 2**22
+_OUT = ("authorization_revoked", "user_removed")
 _SCOPES = ("user:read:chat", "user:write:chat")
 _WHISPERS = ("user:read:whispers", "user:manage:whispers")
 _NO_FILES = "files cannot be sent on Twitch"
@@ -105,12 +107,12 @@ class TwitchChannel:
                 while True:
                     frame = await self._read_frame(socket)
                     kind = str(frame["metadata"]["message_type"])
+                    frames = [frame]
                     if kind == "session_reconnect":
                         old, address = socket, str(frame["payload"]["session"]["reconnect_url"])
-                        socket, _ = await self._connect(address)
-                        frames = await self._drain(old)
-                    else:
-                        frames = [frame]
+                        with suppress(ChannelError):  # else this one goes on for as long as it can
+                            socket, _ = await self._connect(address)
+                            frames = await self._drain(old)
                     for each in frames:
                         inbound = self._read_event(reader, each)
                         if inbound is not None:
@@ -142,9 +144,17 @@ class TwitchChannel:
         if any(scope in _WHISPERS for scope in self._me.get("scopes") or ()):
             wanted.append(("user.whisper.message", {"user_id": me}))
         transport = {"method": "websocket", "session_id": session}
+        refused: list[SendRefused] = []
         for kind, condition in wanted:
             about = {"type": kind, "version": "1", "condition": condition, "transport": transport}
-            await self._call("POST", "/eventsub/subscriptions", body=about)
+            try:
+                await self._call("POST", "/eventsub/subscriptions", body=about)
+            except SendRefused as error:  # one chat that it may not read is no matter for others
+                where = condition.get("broadcaster_user_id", "whispers")
+                self._record.note_error(ChannelError(f"{where} cannot be read: {error}"))
+                refused.append(error)
+        if len(refused) == len(wanted):
+            raise self._record.note_error(LoginRefused(str(refused[0]), 300))
 
     async def _find_rooms(self) -> list[str]:
         """The numbers of the channels whose chats are read: by their names, else the account's
@@ -156,16 +166,24 @@ class TwitchChannel:
         found = (await self._call("GET", f"/users?{query}")).get("data") or ()
         known = {str(each["login"]): str(each["id"]) for each in found}
         if missing := [name for name in names if name not in known]:
-            raise LoginRefused(f"Twitch knows no channel {missing[0]!r}: check `rooms`", 300)
-        return [known[name] for name in names]
+            why = f"Twitch knows no channel {missing[0]!r}: check `rooms`"
+            raise self._record.note_error(LoginRefused(why, 300))
+        return list(dict.fromkeys(known[name] for name in names))
 
     async def _read_frame(self, socket: websockets.ClientConnection) -> Json:
         """The next one. Twitch says at least every half minute that it is there."""
         async with self._translate_errors():
             with anyio.fail_after(KEEPALIVE_S + GRACE_S):
                 frame: Json = msgspec.json.decode(await socket.recv())
-        if frame["metadata"]["message_type"] == "revocation":
-            why = str(frame["payload"]["subscription"].get("status", ""))
+        try:
+            kind = str(frame["metadata"]["message_type"])
+            ended = str(frame["payload"]["subscription"]["status"]) if kind == "revocation" else ""
+        except (KeyError, TypeError) as error:
+            raise self._record.note_error(ChannelError("Twitch sent what is no event")) from error
+        if ended and ended not in _OUT:
+            log.warning("%s: Twitch tells nothing of a chat any more: %s", self.name, ended)
+        elif ended:
+            why = ended
             refused = LoginRefused(f"Twitch tells nothing any more ({why}): make a new token", 300)
             raise self._record.note_error(refused)
         return frame
@@ -205,8 +223,12 @@ class TwitchChannel:
         words = piece.words
         if isinstance(piece.file, Image | File):
             words = prepend_note(words, f"{piece.file.name or 'a file'}: {_NO_FILES}")
-        async with self._translate_errors():
-            await self._open()
+        try:
+            async with self._translate_errors():
+                await self._open()
+        except ChannelError as error:
+            error.unsent = True
+            raise
         chat = outgoing.address.chat
         if chat.startswith(WHISPER):
             query = f"from_user_id={self._me['user_id']}&to_user_id={chat.removeprefix(WHISPER)}"
@@ -219,7 +241,13 @@ class TwitchChannel:
         }
         if first and outgoing.reply_to:
             about["reply_parent_message_id"] = outgoing.reply_to
-        return find_sent_id(await self._call("POST", "/chat/messages", body=about))
+        try:
+            return find_sent_id(await self._call("POST", "/chat/messages", body=about))
+        except SendRefused:
+            if not about.pop("reply_parent_message_id", ""):
+                raise
+            # What it answers may be gone.
+            return find_sent_id(await self._call("POST", "/chat/messages", body=about))
 
     # ------------------------------------------------------------------ facts
 
@@ -279,28 +307,47 @@ class TwitchChannel:
         https://dev.twitch.tv/docs/authentication/refresh-tokens
         """
         family = self._variable.removesuffix("ACCESS_TOKEN")
-        refresh = self._context.load_cursor() or self._context.secret(f"{family}REFRESH_TOKEN")
+        given = self._context.secret(f"{family}REFRESH_TOKEN")
+        origin = sha256(given.encode()).hexdigest()[:16]
+        known, _, newest = self._context.load_cursor().partition(" ")
+        refresh = newest if known == origin else given  # one that was given since counts
         client = self._context.secret(f"{family}CLIENT_ID")
         key = self._context.secret(f"{family}CLIENT_SECRET")
         if not (refresh and client):
             return False
         fields = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": client}
         self._oauth.headers = {}
-        made = await self._oauth.post_form("/token", {**fields, "client_secret": key})
-        self._context.save_cursor(str(made["refresh_token"]))
+        try:
+            made = await self._oauth.post_form("/token", {**fields, "client_secret": key})
+        except ApiFault as error:
+            if 400 <= error.status < 500:
+                why = "Twitch does not renew this token: make a new one, with its refresh token"
+                raise LoginRefused(why, 300, unsent=True) from error
+            raise
         self._token = str(made["access_token"])
+        self._context.save_cursor(f"{origin} {made['refresh_token']}")
         return True
 
     async def _call(self, method: str, path: str, **about: Any) -> Any:
         """With a new token where this one is over."""
         async with self._translate_errors():
+            before = self._token
             try:
                 return await self._helix.call(method, path, **about)
             except ApiFault as error:
-                if not _is_over(error) or not await self._refresh():
+                if not _is_over(error) or not await self._renew(before):
                     raise
-                self._me = await self._validate()
                 return await self._helix.call(method, path, **about)
+
+    async def _renew(self, before: str) -> bool:
+        """Whether there is another token than this one: who comes second takes what the first
+        got."""
+        async with self._opening:
+            if self._token == before:
+                if not await self._refresh():
+                    return False
+                self._me = await self._validate()
+            return True
 
     def _translate_errors(self) -> AbstractAsyncContextManager[None]:
         """What Twitch answers inside is noted, and raised as ours."""
@@ -314,7 +361,7 @@ class TwitchChannel:
 def _is_over(error: ApiFault) -> bool:
     """Whether the token has ended. One that lacks a scope is answered with 401, too."""
     said = str(error.body.get("message", "")).lower()
-    return error.status == 401 and "scope" not in said
+    return error.status == 401 and "token" in said and "scope" not in said
 
 
 async def _close(socket: websockets.ClientConnection) -> None:

@@ -12,7 +12,14 @@ from ...types.identity import Address, Inbound, Said
 from ...types.messages import Message, Text
 from .translate import WHISPER, Json
 
-_WORDS = ("text", "channel_points_highlighted", "channel_points_sub_only", "user_intro")
+_WORDS = (
+    "text",
+    "channel_points_highlighted",
+    "channel_points_sub_only",
+    "user_intro",
+    "power_ups_message_effect",
+    "power_ups_gigantified_emote",
+)
 
 
 class Reader:

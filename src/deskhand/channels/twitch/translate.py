@@ -11,6 +11,10 @@ from ..rich_text import Rich
 from ..web_api import ApiFault
 
 Json = Mapping[str, Any]
+AGAIN_S = 31.0
+_LATER = ("msg_duplicate", "msg_ratelimit", "msg_slowmode", "user_timed_out", "msg_timedout")
+_COMMANDS = ("/", ".")
+"""What a message begins with that Twitch takes for a command."""
 WHISPER = "whisper:"
 """How the chat with one person begins."""
 
@@ -18,7 +22,8 @@ WHISPER = "whisper:"
 def write_line(rich: Rich) -> str:
     """The words in one line, as a chat shows them."""
     lines = (line.strip() for line in write_plain(rich).splitlines())
-    return " ".join(line for line in lines if line)
+    said = " ".join(line for line in lines if line)
+    return f"\u200b{said}" if said.startswith(_COMMANDS) else said
 
 
 def translate_error(error: Exception, now: float) -> ChannelError:
@@ -31,7 +36,7 @@ def translate_error(error: Exception, now: float) -> ChannelError:
     if error.status == 429:
         wait = max(_to_number(error.headers.get("Ratelimit-Reset", "")) - now, 1.0)
         return ChannelError(f"Twitch asks to wait {wait:.0f} s", wait, unsent=True)
-    if error.status == 401:
+    if (error.status == 401 and "token" in why.lower()) or "scope" in why.lower():
         return LoginRefused(
             f"Twitch does not accept this token ({why}): make a new one with the scopes "
             "user:read:chat and user:write:chat",
@@ -44,17 +49,19 @@ def translate_error(error: Exception, now: float) -> ChannelError:
 
 
 def find_sent_id(answer: Json) -> str:
-    """The id of a message that was sent; '' where the very same stands there already, as when a try
-    before has arrived. Raises SendRefused where Twitch dropped it.
+    """The id of a message that was sent. Raises SendRefused where Twitch dropped it, ChannelError
+    where it would take it later, as the same words within half a minute.
 
     https://dev.twitch.tv/docs/api/reference/#send-chat-message
     """
     sent: Json = (answer.get("data") or ({},))[0]
+    if sent.get("is_sent"):
+        return str(sent["message_id"])
     reason: Json = sent.get("drop_reason") or {}
-    if not sent.get("is_sent") and reason.get("code") != "msg_duplicate":
-        why = reason.get("message", "it does not say why")
-        raise SendRefused(f"Twitch did not take the message: {why}")
-    return str(sent.get("message_id", ""))
+    why = f"Twitch did not take the message: {reason.get('message', 'it does not say why')}"
+    if str(reason.get("code", "")) in _LATER:
+        raise ChannelError(why, AGAIN_S, unsent=True)
+    raise SendRefused(why)
 
 
 def _to_number(text: str) -> float:
