@@ -97,6 +97,8 @@ SHORT: Final[dict[str, tuple[int, str]]] = {
 MADE: Final[dict[str, str]] = {
     "channels/telegram/reader.py:_is_addressed": "the bot's own name; fed below",
     "channels/telegram/reader.py:_read_text": "the bot's own name; fed below",
+    "channels/discord/reader.py:_read_text": "the bot's own number; fed below",
+    "channels/mail/reader.py:read_mail": "the domain of our own mailbox, in an id of one line",
     "channels/mail/imap.py:_find_number": "a word of ours; a line of at most a megabyte",
     "channels/slack/reader.py:_read_text": "the bot's own name; fed below",
     "channels/twitch/reader.py:_is_named": "the account's own name, in at most 500 characters",
@@ -142,6 +144,9 @@ UNFED: Final[dict[str, str]] = {
     "agent/rewind.py:RewindView.turns_at": "once for each turn of a conversation",
     "channels/telegram/channel.py:": "calls another method of that name, of Reader: fed by hand",
     "channels/discord/reader.py:Reader.": "a message of at most 4,000 characters; fed below",
+    "channels/mail/reader.py:_list_leaves": "as deep as the library reads mails in mails",
+    "channels/matrix/channel.py:open_matrix": "an address of the owner's settings",
+    "channels/slack/channel.py:SlackChannel.": "addresses of files, as Slack tells them",
     "channels/mail/channel.py:open_mail": "an address of the owner's settings",
     "channels/mqtt/channel.py:open_mqtt": "an address of the owner's settings",
     "channels/slack/reader.py:Reader._read_parts": "the files of one message: ten at most",

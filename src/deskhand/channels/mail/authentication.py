@@ -12,7 +12,7 @@ from email.message import EmailMessage
 _HEADER = "authentication-results"
 _ADDRESS = re.compile(r"[!#-\x27*+\-./0-9=?A-Z^-~]{1,64}@[A-Za-z0-9.-]{1,255}")
 _STRUCTURE = frozenset("<>@,;:")
-_EQUALS = re.compile(r"[ \t]*=[ \t]*")
+_EQUALS = re.compile(r" {0,3}= {0,3}")
 MAX_CHARS = 20_000
 
 
