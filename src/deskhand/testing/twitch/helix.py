@@ -29,6 +29,7 @@ class Helix:
 
     def __init__(self, chat: Chat, events: EventSub, clock: Clock) -> None:
         self.drops: list[Json] = []
+        self.repeat_s = REPEAT_S
         self.phone_verified = True
         self._chat = chat
         self._events = events
@@ -103,7 +104,7 @@ class Helix:
         if self.drops:
             return self.drops.pop(0)
         mine = self._chat.said(sender, room)
-        if mine and mine[-1].text == text and self._clock.now() - mine[-1].at < REPEAT_S:
+        if mine and mine[-1].text == text and self._clock.now() - mine[-1].at < self.repeat_s:
             return {
                 "code": "msg_duplicate",
                 "message": "Your message was not sent because it is identical to the previous one "
