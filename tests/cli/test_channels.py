@@ -80,3 +80,23 @@ def test_a_token_that_is_refused_changes_nothing(tmp_path: Path, platform: Teleg
         )
     assert not (tmp_path / "deskhand.yaml").exists() and not (tmp_path / ".env").exists()
     assert desk(tmp_path, "channels", "add", "pigeon").exit_code == 2
+
+
+def test_only_what_is_asked_for_can_be_set(tmp_path: Path) -> None:
+    """A secret is not among it: other programs see the arguments of a command."""
+    for wrong in ("usr=foo", "token_env=secret", "user"):
+        refused = desk(tmp_path, "channels", "add", "mail", "--set", wrong)
+        assert refused.exit_code == 2 and "KEY is one of user, base_url" in refused.output
+        assert "secret" not in refused.output
+    refused = desk(tmp_path, "channels", "add", "telegram", "--set", "x=1", line="1:a\n")
+    assert refused.exit_code == 2 and "there is nothing to set" in refused.output
+    missing = desk(tmp_path, "channels", "add", "mqtt")
+    assert missing.exit_code == 2 and "--set base_url=mqtts://" in missing.output
+    assert not (tmp_path / "deskhand.yaml").exists()
+
+
+def test_the_doctor_says_what_a_channel_lacks(tmp_path: Path) -> None:
+    (tmp_path / "deskhand.yaml").write_text("channels: {slack: {}, telegram: {}}\n")
+    said = desk(tmp_path, "doctor", TELEGRAM_BOT_TOKEN="123456:abcdef").output
+    assert "SLACK_BOT_TOKEN is not set" in said and "deskhand channels add slack" in said
+    assert "telegram has what it needs" in said

@@ -6,14 +6,13 @@ import imaplib
 import smtplib
 from collections.abc import AsyncIterator
 from email.message import EmailMessage
-from functools import partial
 from typing import Any
 
 import aiosmtplib
 import anyio
 import pytest
-from aioimaplib import IMAP4, IMAP4_SSL  # type: ignore[import-untyped]
 
+from deskhand.channels.mail.imap import ImapRefused, connect_imap
 from deskhand.testing.mail.person import Attachment, Letter, Mailbox
 from deskhand.testing.mail.server import MailServer
 
@@ -56,13 +55,6 @@ async def send(
         username=desk.address,
         **{"password": desk.password, "timeout": 10, "start_tls": False, **about},
     )
-
-
-async def logged_in(server: MailServer, desk: Mailbox) -> IMAP4:
-    client = IMAP4(HOST, server.imap.port, timeout=5)
-    await client.wait_hello_from_server()
-    assert (await client.login(desk.address, desk.password)).result == "OK"
-    return client
 
 
 async def test_the_standard_library(server: MailServer, ann: Mailbox, desk: Mailbox) -> None:
@@ -159,58 +151,15 @@ async def test_faults_of_smtp(server: MailServer, ann: Mailbox, desk: Mailbox) -
     assert ann.said(desk.address)[-1] == "back"
 
 
-async def test_a_mail_comes_while_somebody_waits(
-    server: MailServer, ann: Mailbox, desk: Mailbox
-) -> None:
-    client = await logged_in(server, desk)
-    await client.select("INBOX")
-    idle = await client.idle_start(timeout=10)
-    ann.writes(desk.address, "hello")
-    with anyio.fail_after(5):
-        assert b"1 EXISTS" in await client.wait_server_push()
-    client.idle_done()
-    await idle
-    found = await client.uid_search("UID 1:*", charset=None)
-    assert found.lines[0] == b"1"
-    fetched = await client.uid("FETCH", "1", "(UID BODY.PEEK[])")
-    assert b"hello" in fetched.lines[1]
-    await client.logout()
-
-
-async def test_imap_is_away_and_back(server: MailServer, ann: Mailbox, desk: Mailbox) -> None:
-    client = await logged_in(server, desk)
-    await client.select("INBOX")
-    lost = anyio.Event()
-    client.protocol.conn_lost_cb = lambda _: lost.set()
-    await server.stop_imap()
-    with anyio.fail_after(5):
-        await lost.wait()
-    with pytest.raises(OSError):
-        await logged_in(server, desk)
-    ann.writes(desk.address, "meanwhile")
-    await server.start_imap()
-    client = await logged_in(server, desk)
-    first = await client.select("INBOX")
-    assert b"1 EXISTS" in first.lines
-    before = [line for line in first.lines if b"UIDVALIDITY" in line]
-    await client.close()
-    await anyio.to_thread.run_sync(partial(server.imap.renumber, desk.address))
-    after = [line for line in (await client.select("INBOX")).lines if b"UIDVALIDITY" in line]
-    assert before != after
-    lost = anyio.Event()
-    client.protocol.conn_lost_cb = lambda _: lost.set()
-    await anyio.to_thread.run_sync(partial(server.imap.kick, desk.address))
-    with anyio.fail_after(5):
-        await lost.wait()
-
-
 async def test_imap_says_nothing_any_more(server: MailServer, desk: Mailbox) -> None:
-    client = await logged_in(server, desk)
+    client = await connect_imap(HOST, server.imap.port, None)
+    await client.log_in(desk.address, desk.password)
     server.imap.freeze()
-    with pytest.raises(TimeoutError):
-        with anyio.fail_after(0.5):
-            await client.select("INBOX")
+    with pytest.raises(TimeoutError), anyio.fail_after(0.5):
+        await client.call("SELECT INBOX")
     server.imap.thaw()
-    tls = IMAP4_SSL(HOST, server.imap.tls_port, ssl_context=server.client_tls())
-    await tls.wait_hello_from_server()
-    assert (await tls.login(desk.address, "wrong")).result == "NO"
+    await client.close()
+    tls = await connect_imap(HOST, server.imap.tls_port, server.client_tls())
+    with pytest.raises(ImapRefused):
+        await tls.log_in(desk.address, "wrong")
+    await tls.close()

@@ -22,8 +22,8 @@ class Need(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Guide(msgspec.Struct, frozen=True):
-    """How a channel is set up. `link` is where that begins on the platform, `after` what to do once
-    it stands."""
+    """How a channel is set up. `link` is where that begins on the platform, "" where each has another
+    one; `after` is what to do once it stands."""
 
     title: str
     link: str
@@ -31,7 +31,7 @@ class Guide(msgspec.Struct, frozen=True):
     after: str
 
 
-_WRITE = "write to it to get a pairing code"
+_WRITE = "write to it directly to get a pairing code"
 
 GUIDES: Mapping[str, Guide] = {
     "telegram": Guide(
@@ -83,7 +83,7 @@ GUIDES: Mapping[str, Guide] = {
                 "xapp-…",
             ),
         ),
-        "Invite the app to a channel and mention it there, or " + _WRITE + ".",
+        "Open the app in Slack, and " + _WRITE + ".",
     ),
     "matrix": Guide(
         "Matrix",
@@ -107,7 +107,7 @@ GUIDES: Mapping[str, Guide] = {
     ),
     "mail": Guide(
         "Mail",
-        "https://myaccount.google.com/apppasswords",
+        "",
         (
             Need("user", "Address", "the mailbox of the bot", example="desk@example.org"),
             Need(
@@ -140,13 +140,13 @@ GUIDES: Mapping[str, Guide] = {
     ),
     "mqtt": Guide(
         "MQTT",
-        "https://mosquitto.org",
+        "",
         (
             Need("base_url", "Broker", "its address", example="mqtts://broker.example.org"),
             Need("user", "User", "as whom to connect; empty for nobody", optional=True),
             Need("token_env", "Password", "of that user", "MQTT_PASSWORD", optional=True),
         ),
-        "Put the names of your devices into allow_from.",
+        "Put the names of your devices into allow_from, in the configuration.",
     ),
     "twitch": Guide(
         "Twitch",
@@ -167,7 +167,7 @@ GUIDES: Mapping[str, Guide] = {
                 is_list=True,
             ),
         ),
-        "Make the bot a moderator of the channel, and mention it in the chat.",
+        "Put the numbers of those who may write into allow_from, in the configuration.",
     ),
 }
 

@@ -8,7 +8,7 @@ import anyio
 import click
 
 from ..channels.base import Introduction
-from ..channels.guides import GUIDES, Need, find_variable
+from ..channels.guides import GUIDES, Guide, Need, find_variable
 from ..channels.settings import ChannelConfig
 from ..gateway.channel_setup import add_channel, has_secret, list_needs
 from ..gateway.terminal_socket import ask_health
@@ -93,10 +93,10 @@ def add(kind: str, name: str, given: tuple[str, ...], config: str | None) -> Non
     settings = load_settings(config)
     name = name or kind
     guide = GUIDES[kind]
-    answers = dict(_split_setting(each) for each in given)
+    answers = dict(_split_setting(each, guide) for each in given)
     asked = [need for need in list_needs(settings, kind, name) if need.setting not in answers]
     if asked and sys.stdin.isatty():
-        click.echo(f"Set up {guide.title}: {guide.link}", err=True)
+        click.echo(f"Set up {guide.title}{f': {guide.link}' if guide.link else ''}", err=True)
     for need in asked:
         keep = has_secret(settings, need, kind, name)
         answers[need.setting] = _ask(need, find_variable(need, kind, name), keep=keep)
@@ -112,10 +112,13 @@ def add(kind: str, name: str, given: tuple[str, ...], config: str | None) -> Non
     click.echo(f"To use it, start or restart Deskhand: deskhand serve, or /restart. {guide.after}")
 
 
-def _split_setting(given: str) -> tuple[str, str]:
+def _split_setting(given: str, guide: Guide) -> tuple[str, str]:
+    """A secret is no such setting: other programs see the arguments of a command."""
     key, equals, value = given.partition("=")
-    if not equals:
-        fail(f"--set wants KEY=VALUE, and not {given!r}", USAGE)
+    known = [need.setting for need in guide.needs if not need.variable]
+    if not equals or key.strip() not in known:
+        listed = f"KEY is one of {', '.join(known)}" if known else "there is nothing to set"
+        fail(f"--set wants KEY=VALUE, and not {given.partition('=')[0]!r}: {listed}", USAGE)
     return key.strip(), value
 
 

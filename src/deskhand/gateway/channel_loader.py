@@ -27,8 +27,9 @@ class Unopened:
 
     idempotent = False
 
-    def __init__(self, name: str, why: str) -> None:
+    def __init__(self, name: str, kind: str, why: str) -> None:
         self.name = name
+        self.kind = kind
         self.why = why
 
     async def receive(self) -> AsyncIterator[Inbound]:
@@ -48,7 +49,8 @@ def open_channels(settings: Settings, blobs: Blobs, clock: Clock) -> tuple[Chann
         try:
             found.append(_open(name, config, settings, blobs, clock))
         except ConfigError as error:
-            found.append(Unopened(name, f"the channel {name!r} is not started: {error}"))
+            why = f"the channel {name!r} is not started: {error}"
+            found.append(Unopened(name, config.type or name, why))
     return tuple(found)
 
 

@@ -4,8 +4,6 @@ Imported where a broker is configured alone: it needs the extra `mqtt`."""
 from __future__ import annotations
 
 import ssl
-from functools import cached_property
-from hashlib import sha256
 from typing import Any, Self
 
 import aiomqtt
@@ -18,8 +16,14 @@ MAX_QUEUED = 1_000
 
 
 class MqttClient(aiomqtt.Client):
-    """Asks the event loop to write only while its socket is open. aiomqtt 2.5 asks a moment too
-    late, when another socket may have the same number."""
+    """`repeated` are the numbers of messages that the broker has sent before, and nobody has
+    acknowledged.
+
+    It asks the event loop to write only while its socket is open. aiomqtt 2.5 asks a moment too
+    late, when another socket may have the same number.
+    """
+
+    repeated: set[int]
 
     def _on_socket_register_write(self, client: Any, userdata: Any, sock: Any) -> None:
         loop = self._loop
@@ -40,11 +44,6 @@ class MqttClient(aiomqtt.Client):
     def _on_message(self, client: Any, userdata: Any, message: Any) -> None:
         (self.repeated.add if message.dup else self.repeated.discard)(message.mid)
         super()._on_message(client, userdata, message)
-
-    @cached_property
-    def repeated(self) -> set[int]:
-        """The numbers of messages that the broker has sent before, and nobody has acknowledged."""
-        return set()
 
     async def __aenter__(self) -> Self:
         try:
@@ -74,6 +73,7 @@ def make_client(broker: MessageBroker, *, keeps: bool = True) -> MqttClient:
         max_queued_incoming_messages=MAX_QUEUED,
         tls_context=ssl.create_default_context() if broker.tls else None,
     )
+    client.repeated = set()
     client._client.manual_ack_set(True)  # aiomqtt cannot leave acknowledging to us
     return client
 
@@ -81,15 +81,3 @@ def make_client(broker: MessageBroker, *, keeps: bool = True) -> MqttClient:
 def read_payload(message: aiomqtt.Message) -> bytes:
     payload = message.payload
     return payload if isinstance(payload, bytes) else str(payload).encode()
-
-
-def make_message_name(message: aiomqtt.Message, now: float) -> str:
-    """The name of a message. One that was not acknowledged comes again with the number that it had.
-    Numbers are used again, so the hour is part of the name. A message without delivery guarantee
-    (QoS 0) has no number, and comes once."""
-    about = sha256(b"\0".join((str(message.topic).encode(), read_payload(message)))).hexdigest()[
-        :24
-    ]
-    if message.qos:
-        return f"mqtt:{message.mid}:{int(now // 3600)}:{about}"
-    return f"mqtt:0:{now:.6f}:{about}"

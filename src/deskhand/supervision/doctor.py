@@ -32,12 +32,14 @@ from ..config.config import Settings, workspace_path
 from ..config.database import database_name, has_database, open_store
 from ..config.mcp_servers import fill_variables
 from ..gateway.audit_anchor import read_anchors
+from ..gateway.channel_loader import Unopened, open_channels
 from ..models.catalogue import parse_model_name
 from ..models.weights import PROVIDER as EMBEDDED
 from ..sandbox.choose import open_sandbox
 from ..secrets.proxy_keys import HAS_CRYPTOGRAPHY
 from ..secrets.redaction import open_secrets
 from ..secrets.secrets import SecretEntry
+from ..store.blobs import Blobs
 from ..tools.convert import INSTALL_COMMAND as WEB
 from ..tools.convert import LIBRARIES
 from ..tools.engines import ENGINES
@@ -203,6 +205,19 @@ async def _probe_people(settings: Settings) -> list[DoctorFinding]:
         await store.close()
     known = sum(bool(user.identities) for user in users)
     return [DoctorFinding("good", f"{len(users)} users, {known} of them known on a channel")]
+
+
+async def _probe_channels(settings: Settings) -> list[DoctorFinding]:
+    """Whether each has what it needs; the platforms are not asked."""
+    found = open_channels(settings, Blobs(settings.home.blobs), SystemClock())
+    if not found:
+        return [DoctorFinding("good", "none; deskhand channels add adds one")]
+    return [
+        DoctorFinding("bad", each.why, f"deskhand channels add {each.kind}")
+        if isinstance(each, Unopened)
+        else DoctorFinding("good", f"{each.name} has what it needs")
+        for each in found
+    ]
 
 
 async def _probe_models(settings: Settings) -> list[DoctorFinding]:
@@ -499,6 +514,7 @@ PROBES: tuple[DoctorProbe, ...] = (
     DoctorProbe("configuration", _probe_config),
     DoctorProbe("database", _probe_database),
     DoctorProbe("people", _probe_people),
+    DoctorProbe("channels", _probe_channels),
     DoctorProbe("models", _probe_models),
     DoctorProbe("sandbox", _probe_sandbox),
     DoctorProbe("documents", _probe_documents),

@@ -60,9 +60,9 @@ MAX_FILE_BYTES = 10 * 2**20
 FAULTS = (ApiFault, WebSocketException, TimeoutError, OSError)
 READ_REACTION = quote("👀")
 SHORT_S = 5.0
+"""A connection that breaks sooner is not made anew at once."""
 SESSION_PAUSE_S = 1.5
 """https://discord.com/developers/docs/events/gateway#resuming: one to five seconds."""
-"""A connection that breaks sooner is not made anew at once."""
 MISSED_PAGE = 100
 MAX_MISSED_PAGES = 50
 MAX_PRIVATE_CHATS = 1_000
@@ -71,7 +71,7 @@ _PRIVATE, _PRIVATE_REACTIONS, _CONTENT = 1 << 12, 1 << 13, 1 << 15
 _INTENTS = _GUILDS | _MESSAGES | _REACTIONS | _PRIVATE | _PRIVATE_REACTIONS
 _DEFERRED_UPDATE = 6
 _TOKEN = re.compile(r"[\w-]+(?:\.[\w-]+){2}", re.ASCII)
-_INSTRUCTIONS = "Text is Markdown. There are no tables: make lists of them."
+_INSTRUCTIONS = "Text is Markdown; tables become fixed columns, so keep them narrow."
 
 
 class Place(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -40,7 +40,8 @@ from ..base import (
 from ..health_record import HealthRecord
 from ..markup import write_html, write_plain
 from ..only_reader import only_reader
-from ..pieces import MessageForm, prepend_note, render_texts
+from ..pieces import MessageForm, is_long, prepend_note, render_texts
+from ..rich_text import Rich
 from .imap import FoundMail, Imap, ImapGone, ImapRefused, MailCursor, connect_imap
 from .reader import Letter, parse_mail, parse_mail_id, read_letter, read_mail, read_subject
 
@@ -56,21 +57,12 @@ SMTP_S = 50.0
 MAX_MAIL_BYTES = 20 * 2**20
 """Most servers take 25 MB, as sent."""
 MAX_SUBJECTS = 1_000
-FAULTS = (
-    ImapGone,
-    ImapRefused,
-    NotSent,
-    smtplib.SMTPException,
-    ssl.SSLError,
-    TimeoutError,
-    OSError,
-)
+FAULTS = (ImapGone, ImapRefused, NotSent, OSError)  # what smtplib raises is one
 _PORTS = {"imaps": 993, "imap": 143, "smtps": 465, "smtp": 587}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 UNREADABLE = (
     AssertionError,
     AttributeError,
-    IndexError,
     LookupError,
     MemoryError,
     MessageError,
@@ -238,7 +230,9 @@ class MailChannel:
     async def _write(self, outgoing: Outgoing, mark: str, to: str) -> EmailMessage:
         """One mail with all of it. Its id is made of its key, so that a mail that comes twice is
         known as the same one."""
-        pieces = render_texts(outgoing, FORM)
+        render = partial(render_texts, outgoing, FORM)
+        pieces = await anyio.to_thread.run_sync(render) if is_long(outgoing) else render()
+        topic = " ".join("".join(each.text for each in pieces[:1]).split())
         notes: list[str] = [mark] if mark else []
         files: list[tuple[Image | File, bytes]] = []
         size = 0
@@ -248,18 +242,20 @@ class MailChannel:
                 size += len(data)
                 notes += [why] if why else []
                 files += [] if why else [(part, data)]
+        first, *others = pieces or [Rich("", guarded=outgoing.links is not None)]
         for note in reversed(notes):
-            pieces[:1] = [prepend_note(pieces[0], note)] if pieces else []
+            first = prepend_note(first, note)
         mail = EmailMessage(policy=_POLICY)
         user = self._servers.user
         mail["From"] = Mailbox("Deskhand", *user.split("@", 1))
         mail["To"] = Mailbox("", *to.split("@", 1))
         mail["Message-ID"] = _make_id(outgoing.key, user)
         mail["Auto-Submitted"] = "auto-replied"
-        await self._place(mail, outgoing)
-        mail.set_content("\n".join(map(write_plain, pieces)) or "\n".join(notes) or " ")
-        if pieces:
-            mail.add_alternative("".join(map(write_html, pieces)), subtype="html")
+        await self._place(mail, outgoing, topic)
+        mail.set_content("\n".join(map(write_plain, (first, *others))) or " ")
+        if first.text:
+            page = "".join(map(write_html, (first, *others)))
+            mail.add_alternative(page, subtype="html")
         for file, data in files:
             kind, _, sub = (file.mime or "").partition("/")
             name = "".join(char for char in file.name or "file" if char.isprintable())
@@ -268,15 +264,13 @@ class MailChannel:
             mail.add_attachment(data, maintype=kind, subtype=sub, filename=name)
         return mail
 
-    async def _place(self, mail: EmailMessage, outgoing: Outgoing) -> None:
-        """In which thread it stands. Some programs want the same subject for that, too."""
+    async def _place(self, mail: EmailMessage, outgoing: Outgoing, topic: str) -> None:
+        """In which thread it stands. Some programs want the same subject for that, too; a thread
+        that begins is called by its `topic`."""
         root, reply = outgoing.address.thread, parse_mail_id(outgoing.reply_to)
         subject = await self._find_subject(reply or root) if root else ""
         if not subject:
-            words = " ".join(
-                "".join(each.text for each in render_texts(outgoing, FORM)[:1]).split()
-            )
-            subject = words[:60].rsplit(" ", 1)[0] if len(words) > 60 else words or "A file"
+            subject = topic[:60].rsplit(" ", 1)[0] if len(topic) > 60 else topic or "A file"
         bare = re.sub(r"(?i)^(re|aw):\s*", "", subject)
         mail["Subject"] = f"Re: {bare}" if root else subject
         if root:
@@ -336,14 +330,14 @@ def send_mail(servers: MailServers, mail: EmailMessage | None) -> None:
     OSError; but for the first, a mail may have been taken where the connection broke."""
     try:
         server = _log_in_to_send(servers)
-    except (smtplib.SMTPServerDisconnected, OSError) as error:
-        if isinstance(error, smtplib.SMTPResponseException):
-            raise
+    except smtplib.SMTPResponseException:
+        raise
+    except OSError as error:
         raise NotSent(str(error) or type(error).__name__) from error
     try:
         if mail is not None:
             _hand_over(server, servers.user, mail)
-        with suppress(smtplib.SMTPException, OSError):  # it is taken, whatever comes now
+        with suppress(OSError):  # it is taken, whatever comes now
             server.quit()
     finally:
         server.close()
@@ -391,8 +385,6 @@ def translate_error(error: Exception) -> ChannelError:
             return ChannelError(f"the mail server broke off: {error}")
         case smtplib.SMTPResponseException():
             return _refuse(error.smtp_code, _say(error))
-        case ConnectionRefusedError() | ssl.SSLCertVerificationError():
-            return ChannelError(f"the mail server could not be reached: {error}", unsent=True)
         case ImapRefused():
             return ChannelError(f"the mailbox cannot be read: {error}")
     return ChannelError(f"the mail server could not be reached: {error or type(error).__name__}")

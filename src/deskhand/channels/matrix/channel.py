@@ -43,8 +43,9 @@ from ..markup import write_html, write_plain
 from ..only_reader import only_reader
 from ..pieces import MessageForm, Piece, prepend_note
 from ..rich_text import Rich
+from ..thread_roots import remember_thread
 from ..web_api import ApiFault, WebApi
-from .reader import Json, Reader, remember_thread
+from .reader import Json, Reader
 
 log = logging.getLogger(__name__)
 
@@ -88,8 +89,8 @@ def open_matrix(context: ChannelContext) -> MatrixChannel:
         place = urlsplit(config.base_url)
     except ValueError:
         place = urlsplit("")
-    open_ = place.scheme == "http" and place.hostname not in ("localhost", "127.0.0.1", "::1")
-    if place.scheme not in ("http", "https") or not place.hostname or open_:
+    is_local = place.hostname in ("localhost", "127.0.0.1", "::1")
+    if not place.hostname or place.scheme not in (("http", "https") if is_local else ("https",)):
         raise ConfigError(
             f"channels.{context.name}.base_url has to be the address of the homeserver, with "
             "https://, such as https://matrix.org"
@@ -282,7 +283,6 @@ class MatrixChannel:
     async def _deliver(self, outgoing: Outgoing, mark: str, into: str) -> str:
         """Say it in as many messages as it takes; the first of them is written over message
         `into`."""
-
         if await self._is_encrypted(outgoing.address.chat):
             raise SendRefused("the room is encrypted, and this would stand there in the open")
 

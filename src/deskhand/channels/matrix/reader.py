@@ -13,22 +13,14 @@ from ...types.identity import Address, Body, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
 from ...types.messages import Message, Part, Text
 from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
+from ..thread_roots import remember_thread
 
 Json = Mapping[str, Any]
 PASSED_ON = Label("untrusted", source="something passed on in Matrix")
-MAX_THREADS = 2_000
 _MEDIA = ("m.image", "m.file", "m.audio", "m.video")
 
 IsGroup = Callable[[str], Awaitable[bool]]
 """Whether more than two are in a room."""
-
-
-def remember_thread(threads: dict[str, str], name: str, root: str) -> None:
-    """That this event stands in that thread, of which changes of it and reactions do not tell."""
-    if root:
-        threads[name] = root
-        if len(threads) > MAX_THREADS:
-            del threads[next(iter(threads))]
 
 
 class Reader:

@@ -41,8 +41,9 @@ from ..long_sends import LongSends
 from ..only_reader import only_reader
 from ..pieces import MessageForm, Piece, prepend_note
 from ..rich_text import Rich
+from ..thread_roots import remember_thread
 from ..web_api import ApiFault, WebApi
-from .reader import Json, Reader, make_message_id, parse_message_ts, remember_thread
+from .reader import Json, Reader, make_message_id, parse_message_ts
 from .translate import call_slack, make_blocks, make_fallback, translate_error
 
 log = logging.getLogger(__name__)

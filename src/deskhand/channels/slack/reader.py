@@ -15,6 +15,7 @@ from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Sa
 from ...types.labels import Label
 from ...types.messages import File, Message, Part, Text
 from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
+from ..thread_roots import remember_thread
 
 Json = Mapping[str, Any]
 PRESS_PREFIX = "press:"
@@ -22,7 +23,6 @@ PRESS_PREFIX = "press:"
 message."""
 ANSWER_ACTION = "answer"
 """How the action of our buttons begins."""
-MAX_ROOTS = 2_000
 PASSED_ON = Label("untrusted", source="something passed on in Slack")
 _SAID = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
 _MARK = re.compile(r"<([^<>|]{1,3000})(?:\|([^<>]{0,3000}))?>")
@@ -37,14 +37,6 @@ def parse_message_ts(name: str) -> str:
     """Slack's own name of a message that is called so; '' for anything else."""
     chat, _, ts = name.partition(":")
     return ts if chat and not name.startswith(PRESS_PREFIX) else ""
-
-
-def remember_thread(roots: dict[str, str], name: str, root: str) -> None:
-    """That this message stands in that thread, of which a reaction to it does not tell."""
-    if root:
-        roots[name] = root
-        if len(roots) > MAX_ROOTS:
-            del roots[next(iter(roots))]
 
 
 class Reader:

@@ -21,7 +21,6 @@ from websockets.exceptions import WebSocketException
 from ...types.commit import Outgoing
 from ...types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Inbound
-from ...types.messages import File, Image
 from ..base import (
     Allowing,
     Channel,
@@ -180,12 +179,11 @@ class TwitchChannel:
             ended = str(frame["payload"]["subscription"]["status"]) if kind == "revocation" else ""
         except (KeyError, TypeError) as error:
             raise self._record.note_error(ChannelError("Twitch sent what is no event")) from error
-        if ended and ended not in _OUT:
+        if ended in _OUT:
+            why = f"Twitch tells nothing any more ({ended}): make a new token"
+            raise self._record.note_error(LoginRefused(why, 300))
+        if ended:
             log.warning("%s: Twitch tells nothing of a chat any more: %s", self.name, ended)
-        elif ended:
-            why = ended
-            refused = LoginRefused(f"Twitch tells nothing any more ({why}): make a new token", 300)
-            raise self._record.note_error(refused)
         return frame
 
     async def _drain(self, socket: websockets.ClientConnection) -> list[Json]:
@@ -221,7 +219,7 @@ class TwitchChannel:
 
     async def _send_line(self, outgoing: Outgoing, piece: Piece, *, first: bool) -> str:
         words = piece.words
-        if isinstance(piece.file, Image | File):
+        if piece.file is not None:
             words = prepend_note(words, f"{piece.file.name or 'a file'}: {_NO_FILES}")
         try:
             async with self._translate_errors():

@@ -36,7 +36,7 @@ def translate_error(error: Exception, now: float) -> ChannelError:
     if error.status == 429:
         wait = max(_to_number(error.headers.get("Ratelimit-Reset", "")) - now, 1.0)
         return ChannelError(f"Twitch asks to wait {wait:.0f} s", wait, unsent=True)
-    if (error.status == 401 and "token" in why.lower()) or "scope" in why.lower():
+    if error.status in (401, 403) and any(word in why.lower() for word in ("token", "scope")):
         return LoginRefused(
             f"Twitch does not accept this token ({why}): make a new one with the scopes "
             "user:read:chat and user:write:chat",

@@ -6,6 +6,8 @@ import { html, useEffect, useState } from "../lib.js";
 import { announce, attempt, hasScope } from "../state.js";
 import { Empty, Loaded, Section, submitFields, svgDataUrl, useFetch } from "./parts.js";
 
+const capitalize = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
 const describePull = ({ model, done, size }) =>
   `Fetching ${model}: ${formatBytes(done)} of ${formatBytes(size)}`;
 
@@ -220,10 +222,16 @@ function drawChannelForm(guide, setConnected) {
   };
   return html`
     <form key=${guide.kind} class="box stack" onSubmit=${submitFields(connect)}>
-      <p class="small">
-        ${guide.connected ? "Connected. To change it, give it anew. " : ""}Begin at${" "}
-        <a href=${guide.link} target="_blank" rel="noreferrer noopener">${guide.link}</a>.
-      </p>
+      ${guide.connected && html`<p class="small">Connected. To change it, give it anew.</p>`}
+      ${
+        guide.link &&
+        html`
+          <p class="small">
+            Begin at${" "}
+            <a href=${guide.link} target="_blank" rel="noreferrer noopener">${guide.link}</a>.
+          </p>
+        `
+      }
       ${guide.needs.map(
         (need) => html`
           <label class="field" key=${need.setting}>
@@ -236,7 +244,7 @@ function drawChannelForm(guide, setConnected) {
               required=${!need.optional && !(need.secret && guide.connected)}
               placeholder=${need.example}
             />
-            <span class="small muted">${need.where}</span>
+            <span class="small muted">${capitalize(need.where)}.</span>
           </label>
         `,
       )}
