@@ -22,8 +22,8 @@ class Need(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Guide(msgspec.Struct, frozen=True):
-    """How a channel is set up. `link` is where that begins on the platform, "" where each has another
-    one; `after` is what to do once it stands."""
+    """How a channel is set up. `link` is where that begins on the platform, '' where everybody has
+    another place; `after` is what to do once it stands."""
 
     title: str
     link: str
@@ -59,9 +59,7 @@ GUIDES: Mapping[str, Guide] = {
                 "DISCORD_BOT_TOKEN",
             ),
         ),
-        "Open the link above to invite the bot to a server, then mention it there, or "
-        + _WRITE
-        + ".",
+        "Open that link to invite the bot to a server. Then " + _WRITE + ".",
     ),
     "slack": Guide(
         "Slack",
