@@ -74,7 +74,7 @@ _TOKEN = re.compile(r"[\w-]+(?:\.[\w-]+){2}", re.ASCII)
 _INSTRUCTIONS = "Text is Markdown; tables become fixed columns, so keep them narrow."
 
 
-class Place(msgspec.Struct, frozen=True, omit_defaults=True):
+class Cursor(msgspec.Struct, frozen=True, omit_defaults=True):
     """Up to where events are taken. `at` is the id of the last message, 0 before the first start;
     `private` are the chats with one person, which Discord does not list."""
 
@@ -112,7 +112,7 @@ class DiscordChannel:
         self._api = WebApi(base, {"Authorization": f"Bot {token}"})
         self._opening = anyio.Lock()
         self._me: Json = {}
-        self._place = Place()
+        self._cursor = Cursor()
         self._behind: set[str] = set()
         self._record = HealthRecord(context.now)
         self._long_sends = LongSends(FORM)
@@ -130,7 +130,7 @@ class DiscordChannel:
                 self._context.put_blob,
                 all_groups=self._all_groups,
             )
-            self._place = self._load_place()
+            self._cursor = self._load_cursor()
             while True:
                 began = self._context.now()
                 gateway = await self._connect()
@@ -140,7 +140,7 @@ class DiscordChannel:
                         for inbound in await gateway.keep_alive(work):
                             yield inbound
                             await self._release_button(inbound, event)
-                        self._save_place(event)
+                        self._advance(event)
                 finally:
                     await gateway.close()
                 if gateway.lost_session:
@@ -150,19 +150,19 @@ class DiscordChannel:
                     why = "Discord has closed the connection at once"
                     raise self._record.note_error(ChannelError(why))
 
-    def _load_place(self) -> Place:
+    def _load_cursor(self) -> Cursor:
         try:
-            return msgspec.json.decode(self._context.load_cursor() or "{}", type=Place)
+            return msgspec.json.decode(self._context.load_cursor() or "{}", type=Cursor)
         except (msgspec.DecodeError, RecursionError):
-            return Place()
+            return Cursor()
 
     def _forget_session(self) -> None:
         """What was missed has to be asked for."""
-        self._place = replace(self._place, resume=Resume())
-        self._context.save_cursor(msgspec.json.encode(self._place).decode())
+        self._cursor = replace(self._cursor, resume=Resume())
+        self._context.save_cursor(msgspec.json.encode(self._cursor).decode())
 
     async def _connect(self) -> Gateway:
-        resume = self._place.resume
+        resume = self._cursor.resume
         intents = _INTENTS | (_CONTENT if self._all_groups else 0)
         gateway = Gateway(self._token, intents, resume, anyio.current_time)
         try:
@@ -188,7 +188,7 @@ class DiscordChannel:
                     return await self._catch_up(reader, event.data)
                 case _:
                     now = self._context.now()
-                    name = f"{self._place.resume.session}:{event.seq}"
+                    name = f"{self._cursor.resume.session}:{event.seq}"
                     found = await reader.read(event.kind, event.data, name, now)
                     return (found,) if found is not None else ()
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -199,9 +199,9 @@ class DiscordChannel:
         """A session begins anew. What was said before the first of all is not for it; what came
         since the last one is asked for in each chat."""
         resume = Resume(str(ready["session_id"]), str(ready.get("resume_gateway_url", "")))
-        first = not self._place.at
-        at = self._place.at or (int(1000 * self._context.now()) - EPOCH_MS) << 22
-        self._place = replace(self._place, resume=resume, at=at)
+        first = not self._cursor.at
+        at = self._cursor.at or (int(1000 * self._context.now()) - EPOCH_MS) << 22
+        self._cursor = replace(self._cursor, resume=resume, at=at)
         self._behind = set() if first else {str(each["id"]) for each in ready.get("guilds") or ()}
         missed: list[Json] = []
         for chat in [] if first else await self._list_private():
@@ -211,7 +211,7 @@ class DiscordChannel:
     async def _list_private(self) -> Sequence[str]:
         """The chats with one person: those of before, and those with guests, who may have begun one
         meanwhile."""
-        chats = list(self._place.private)
+        chats = list(self._cursor.private)
         for person in self.allow_from:
             with suppress(SendRefused):
                 made = await self._call("POST", "/users/@me/channels", {"recipient_id": person})
@@ -225,7 +225,7 @@ class DiscordChannel:
             return ()
         missed: list[Json] = []
         for chat in (*(guild.get("channels") or ()), *(guild.get("threads") or ())):
-            if int(chat.get("last_message_id") or 0) > self._place.at:
+            if int(chat.get("last_message_id") or 0) > self._cursor.at:
                 found = await self._fetch_missed(str(chat["id"]))
                 missed += [{**each, "guild_id": guild["id"]} for each in found]
         self._behind.discard(str(guild["id"]))
@@ -234,7 +234,7 @@ class DiscordChannel:
     async def _fetch_missed(self, chat: str) -> list[Json]:
         """What was said in a chat since the last message that was taken, the oldest first."""
         found: list[Json] = []
-        after = self._place.at
+        after = self._cursor.at
         for _ in range(MAX_MISSED_PAGES):
             about = {"after": str(after), "limit": str(MISSED_PAGE)}
             try:
@@ -272,18 +272,18 @@ class DiscordChannel:
                 found.append(inbound)
         return found
 
-    def _save_place(self, event: Event) -> None:
+    def _advance(self, event: Event) -> None:
         """Nothing is behind us before everything that was missed is asked for."""
-        place = self._place
+        cursor = self._cursor
         if event.kind == "MESSAGE_CREATE":
             chat = str(event.data.get("channel_id", ""))
-            if chat and not event.data.get("guild_id") and chat not in place.private:
-                private = (*place.private, chat)[-MAX_PRIVATE_CHATS:]
-                place = replace(place, private=private)
+            if chat and not event.data.get("guild_id") and chat not in cursor.private:
+                private = (*cursor.private, chat)[-MAX_PRIVATE_CHATS:]
+                cursor = replace(cursor, private=private)
             if not self._behind:
-                place = replace(place, at=max(place.at, int(event.data.get("id", 0))))
-        self._place = replace(place, resume=replace(place.resume, seq=event.seq))
-        kept = replace(self._place, resume=Resume()) if self._behind else self._place
+                cursor = replace(cursor, at=max(cursor.at, int(event.data.get("id", 0))))
+        self._cursor = replace(cursor, resume=replace(cursor.resume, seq=event.seq))
+        kept = replace(self._cursor, resume=Resume()) if self._behind else self._cursor
         self._context.save_cursor(msgspec.json.encode(kept).decode())
 
     async def _release_button(self, inbound: Inbound, event: Event) -> None:

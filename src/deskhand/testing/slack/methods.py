@@ -20,7 +20,7 @@ from .chat_methods import (
 )
 from .file_methods import complete_upload, file_info, upload_url
 from .params import Params, place_of, truth
-from .records import DATE, Place, Post, Refusal
+from .records import DATE, Conversation, Post, Refusal
 from .workspace import Workspace
 
 # ---------------------------------------------------------------------- who
@@ -62,7 +62,7 @@ def bots_info(workspace: Workspace, params: Params) -> Json:
 # ---------------------------------------------------------------------- where
 
 
-def _shown(workspace: Workspace, place: Place) -> Json:
+def _shown(workspace: Workspace, place: Conversation) -> Json:
     about = {"id": place.id, "created": DATE, "is_archived": place.archived}
     if place.kind == "im":
         return {**about, "is_im": True, "user": place.user, "is_org_shared": False}

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from .records import Place, Post, Refusal
+from .records import Conversation, Post, Refusal
 from .workspace import Workspace
 
 Params = dict[str, Any]
@@ -47,7 +47,7 @@ def truth(value: object) -> bool:
     return value in (True, 1, "1", "true", "True")
 
 
-def place_of(workspace: Workspace, params: Params, *, by_user: bool = False) -> Place:
+def place_of(workspace: Workspace, params: Params, *, by_user: bool = False) -> Conversation:
     """The place that `channel` names; a message may also be sent `by_user`, to the id of a person
     or the name of a channel. Raises Refusal."""
     asked = str(params.get("channel") or "")

@@ -57,7 +57,7 @@ class Post(msgspec.Struct):
         return "" if found == self.ts else found
 
 
-class Place(msgspec.Struct):
+class Conversation(msgspec.Struct):
     """A channel, or a direct message with `user`."""
 
     id: str
@@ -106,7 +106,7 @@ class Records:
         self.bot_id = "B0BOT"
         self.origin = ""
         self.users: dict[str, Json] = {}
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, Conversation] = {}
         self.posts: dict[str, list[Post]] = {}
         self.files: dict[str, File] = {}
         self.removed: list[Post] = []
@@ -147,7 +147,7 @@ class Records:
         for place in self.places.values():
             if place.kind == "im" and place.user == user:
                 return place.id
-        place = Place(f"D0{user}", "im", user=user, members={user, self.bot})
+        place = Conversation(f"D0{user}", "im", user=user, members={user, self.bot})
         self.places[place.id] = place
         return place.id
 
@@ -161,7 +161,7 @@ class Records:
     ) -> str:
         """Make a channel; its id."""
         inside = {*members, *([self.bot] if has_bot else [])}
-        place = Place(f"C{next(self.numbers):08}", kind, name, members=inside)
+        place = Conversation(f"C{next(self.numbers):08}", kind, name, members=inside)
         self.places[place.id] = place
         return place.id
 
@@ -241,7 +241,7 @@ class Records:
         about = {"channel": place.id, "channel_type": place.kind, "event_ts": ts}
         self.event({"type": "message", **json, "ts": ts, **about}, place)
 
-    def event(self, event: Json, place: Place) -> None:
+    def event(self, event: Json, place: Conversation) -> None:
         """Hand an event to the app, if it hears of this place and of such events."""
         name = str(event["type"])
         if name == "message":
