@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..store.queries import add_dead_letter
-from ..types.events import CallClosed, TurnEnded
+from ..types.events import CallClosed, Turn, TurnEnded
 from ..types.jobs import render_turn_end
 from ..types.messages import Text
 from ..types.steps import EndTurn
@@ -25,6 +25,7 @@ async def end_turn(session: Session, step: EndTurn) -> None:
     `after_agent_end` runs behind it. Raises StaleSession, StoreUnavailable.
     """
     turn = session.turn
+    state = session.state
     journal = session.journal
     hooks = session.agent.hooks
 
@@ -45,10 +46,18 @@ async def end_turn(session: Session, step: EndTurn) -> None:
     parts = [part for part in (words, note) if part.strip()]
     if parts:
         journal.enqueue_message(turn.address, (Text("\n\n".join(parts)),), turn.reply_to)
+    if turn.spoken is not None or state.options.voice:
+        _speak(session, turn, words if step.reason == "done" else "")
     await journal.commit(close=True)
 
     if hooks is not None:
         await hooks.after_end(session.name, turn, text, step.reason)
+
+
+def _speak(session: Session, turn: Turn, words: str) -> None:
+    """Owe the answer as a voice message too, behind the written one."""
+    if words.strip() and session.runtime.ears.speaks(session.state, turn, words):
+        session.journal.enqueue_message(turn.address, (Text(words),), aloud=turn.spoken or "")
 
 
 async def give_up(session: Session, reason: str) -> None:

@@ -23,6 +23,7 @@ from ..types.turn import (
     OpenCall,
     is_handed_to,
     make_pending_ask,
+    render_transcript,
 )
 from .pending_annotations import add_annotation, add_sent_answer
 from .state import State, find_asked_calls
@@ -305,6 +306,33 @@ def _append_message(state: State, n: int, message: Message) -> None:
     state.messages.append(ContextMessage(n, message))
 
 
+def _transcribe(state: State, recorded: e.Recorded, event: e.Transcribed) -> None:
+    """What was heard stands in the message, with the label of the recording: a voice can be
+    anybody's."""
+    turn = _require_turn(state)
+    turn.unheard = [blob for blob in turn.unheard if blob != event.blob]
+    if not event.problem:
+        turn.spoken = event.language
+        if turn.said:  # memory is searched for it
+            turn.said[-1] = f"{turn.said[-1]} {event.text}".strip()
+    for at, shown in enumerate(state.messages):
+        parts = shown.message.parts
+        if any(_is_unheard(part, event.blob) for part in parts):
+            heard = [_with_transcript(part, event) for part in parts]
+            message = replace(shown.message, parts=tuple(heard))
+            state.messages[at] = replace(shown, message=message)
+
+
+def _is_unheard(part: Part, blob: str) -> bool:
+    return isinstance(part, Audio) and part.blob == blob and part.transcript is None
+
+
+def _with_transcript(part: Part, event: e.Transcribed) -> Part:
+    if not isinstance(part, Audio) or not _is_unheard(part, event.blob):
+        return part
+    return replace(part, transcript=render_transcript(event))
+
+
 def _track_part(state: State, part: Part) -> None:
     """Join the label of one part, and remember which message has the newest picture."""
     if isinstance(part, ToolResult):
@@ -313,8 +341,11 @@ def _track_part(state: State, part: Part) -> None:
     elif isinstance(part, (Text, Image, Audio, File)):
         if part.label is not state.label and part.label != state.label:
             state.label = join_labels((state.label, part.label))
-        if isinstance(part, Image) and state.pictures[-1:] != [len(state.messages)]:
-            state.pictures.append(len(state.messages))
+        if isinstance(part, Image):
+            if state.pictures[-1:] != [len(state.messages)]:
+                state.pictures.append(len(state.messages))
+        elif isinstance(part, Audio) and part.transcript is None and state.turn is not None:
+            state.turn.unheard.append(part.blob)
 
 
 def _require_turn(state: State) -> e.Turn:
@@ -326,6 +357,7 @@ def _require_turn(state: State) -> e.Turn:
 _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
     e.MessageReceived: _receive,
     e.HistoryMessage: _add_history,
+    e.Transcribed: _transcribe,
     e.CallsHandedOver: _hand_over,
     e.ResultsReturned: _add_results,
     e.ModelReplied: _reply,

@@ -157,9 +157,12 @@ class Journal:
         parts: tuple[SayPart, ...],
         reply_to: str = "",
         ask: Choices | None = None,
+        *,
+        aloud: str | None = None,
     ) -> None:
-        """Owe an answer there, if answers there go through the outbox. Record first what it is
-        about: its key names the last event, and after a crash it must be the same."""
+        """Owe an answer there, if answers there go through the outbox; `aloud` as a voice message.
+        Record first what it is about: its key names the last event, and after a crash it must be
+        the same."""
         if not uses_outbox(to):
             return
         if self.state.n != self._message_n:
@@ -168,7 +171,7 @@ class Journal:
         key = f"{self.session}#{self.state.n}.{self._messages}"
         self._messages += 1
         quiet, links = self._defang_links(parts)
-        outgoing = Outgoing(key, to, quiet, reply_to, ask, links=links)
+        outgoing = Outgoing(key, to, quiet, reply_to, ask, links=links, aloud=aloud)
         self._outbox.append(self._runtime.secrets.redact_outgoing(outgoing))
 
     @property

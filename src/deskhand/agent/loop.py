@@ -6,6 +6,7 @@ What is on disk when a step is over:
 - AskModel: what the model was told; a failure; not yet a reply
 - RunTools: before a call that must not run twice, that it starts; the reply that made the call, if
   the call took longer than a moment; results not yet
+- Transcribe: what was heard
 - Compact: the shorter context
 - Wait: everything, and when to wake the session
 - EndTurn: everything, with the answer in the outbox
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from ..types.steps import AskModel, Compact, EndTurn, RunTools, Wait
+from ..types.steps import AskModel, Compact, EndTurn, RunTools, Transcribe, Wait
 from .admit_messages import admit_messages, record_deliveries
 from .ask_model import ask_model
 from .compact import compact
@@ -23,6 +24,7 @@ from .end_turn import end_turn
 from .next_step import next_step
 from .run_tools import run_tools
 from .session import Session
+from .transcribe import transcribe
 
 
 async def drive(session: Session) -> float | None:
@@ -60,6 +62,8 @@ async def _take_steps(session: Session) -> float | None:
                 await ask_model(session, step, now)
             case RunTools():
                 await run_tools(session, step)
+            case Transcribe():
+                await transcribe(session, step)
             case Compact():
                 await compact(session, step)
             case EndTurn():

@@ -6,7 +6,7 @@ from ..models.window import estimate_fresh_tokens, is_worth_compacting
 from ..types.client import ClientRequest
 from ..types.events import Turn
 from ..types.limits import Limits
-from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Wait
+from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Transcribe, Wait
 from ..types.turn import OpenCall, is_handed_to
 from .handed_calls import next_call
 from .loop_guard import detect_loop, make_hints
@@ -36,6 +36,8 @@ def next_step(state: State, limits: Limits, now: float) -> Step | None:
         return _step_after_calls(tuple(state.calls.values()), turn.request, now)
     if turn.ending:
         return EndTurn("done", turn.ending)
+    if turn.unheard:
+        return Transcribe(turn.unheard[0])
     if turn.failures:
         return _step_after_failure(turn, now)
     return _continue_turn(state, turn, limits)

@@ -3,7 +3,7 @@ and one in `deskhand.testing`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -22,7 +22,7 @@ from ..types.door import Progress
 from ..types.events import AnyEvent, ModelFailed, Recalled, Recorded, Turn
 from ..types.identity import Address, Principal, Waiting
 from ..types.limits import Limits
-from ..types.messages import Message
+from ..types.messages import Audio, Message
 from ..types.secret_search import SecretStream
 from ..types.steps import Condensed
 from .state import State
@@ -141,6 +141,28 @@ class SecretHider(Protocol):
         """For a text that comes in pieces; None: there are no secrets."""
 
 
+class Transcript(msgspec.Struct, frozen=True):
+    """What was heard in a recording, or the `problem` that kept it from being heard. `language` is
+    a code of ISO 639-1, `engine` what listened. With `shown` people are told what was heard."""
+
+    text: str = ""
+    problem: str = ""
+    language: str = ""
+    engine: str = ""
+    seconds: float = 0.0
+    shown: bool = False
+
+
+class Ears(Protocol):
+    """Listens to recordings, and knows whose answers are to be spoken."""
+
+    async def transcribe(self, audio: Audio, on_share: Callable[[float], None], /) -> Transcript:
+        """What is said in it; `on_share` is told which share of it was heard. Never raises."""
+
+    def speaks(self, state: State, turn: Turn, text: str, /) -> bool:
+        """Whether this answer of a turn is to be spoken as well as written."""
+
+
 class PictureReader(Protocol):
     async def get(self, digest: str, /) -> bytes:
         """The bytes of an image, as small as models take it. Raises StoreError."""
@@ -175,6 +197,16 @@ class NoClosingNotes:
         return "", ()
 
 
+class NoEars:
+    """Where nobody listens, and nobody speaks."""
+
+    async def transcribe(self, audio: Audio, on_share: Callable[[float], None]) -> Transcript:
+        return Transcript(problem="nothing that listens is set up")
+
+    def speaks(self, state: State, turn: Turn, text: str) -> bool:
+        return False
+
+
 class NoSecrets:
     """Where there are none."""
 
@@ -202,6 +234,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     closing_notes: ClosingNotes = NoClosingNotes()
     secrets: SecretHider = NoSecrets()
     pictures: PictureReader | None = None
+    ears: Ears = NoEars()
     budgets: Budgets = no_budget
     meter: UsageMeter = msgspec.field(default_factory=UsageMeter)
     schema_limiter: CapacityLimiter = msgspec.field(default_factory=make_check_limiter)

@@ -70,7 +70,12 @@ class RewindView:
                 case MessageReceived():
                     last, before = len(self.turns), last
                     self.turns.append(RewoundMessages(recorded.n, before, [event]))
-                    self.title = self.title or " ".join(event.message.text.split())[:TITLE_CHARS]
+                    self.title = (
+                        self.title
+                        or " ".join((event.message.own_text or event.message.text).split())[
+                            :TITLE_CHARS
+                        ]
+                    )
                 case Undone():
                     last = self._last[event.to_n]
                 case Branched():
@@ -154,7 +159,8 @@ def plan_rewind(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
         if retry:
             next_ = merge_messages(row, said)
         else:
-            quote = " ".join(said[0].message.text[: 4 * QUOTE_CHARS].split())[:QUOTE_CHARS]
+            words = said[0].message.own_text or said[0].message.text
+            quote = " ".join(words[: 4 * QUOTE_CHARS].split())[:QUOTE_CHARS]
             done = f"Undone: the conversation is as it was before “{quote}”."
             reply = CommandRun(row.inbox_id, who, "undo", args, done)
     changed = {turn.n: turn for turn in [*turns, *past.turns_at(to_n)]}

@@ -29,6 +29,7 @@ from ..policy.roles import ROLE_ALIASES, RoleConfig, check_roles
 from ..policy.rule_validation import KnownNames, check_rules
 from ..policy.rules import Rule
 from ..skills.settings import SkillsReview
+from ..speech.settings import SpeechConfig
 from ..tools.aliases import TOOL_ALIASES
 from ..tools.file_snapshots import UndoConfig
 from ..tools.image_gen import ImageGenConfig
@@ -197,6 +198,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     web_search: WebSearchConfig = WebSearchConfig()
     image_gen: ImageGenConfig = ImageGenConfig()
     desktop: DesktopConfig = DesktopConfig()
+    speech: SpeechConfig = SpeechConfig()
     egress: EgressConfig = EgressConfig()
     budgets: dict[str, Budget] = {}
     memory: MemoryConfig = MemoryConfig()

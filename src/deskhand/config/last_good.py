@@ -109,9 +109,16 @@ def _stamp_file(file: Path) -> tuple[int, int, int] | None:
 
 def keys_needing_restart(began: Config, now: Config) -> tuple[str, ...]:
     """The keys that hold only from the next start on, and were changed since this one."""
+    began, now = _all_on(began), _all_on(now)
     return tuple(
         name for name in ("web", "channels", "compat") if getattr(began, name) != getattr(now, name)
     )
+
+
+def _all_on(config: Config) -> Config:
+    """The configuration with every channel switched on: they are switched while it runs."""
+    channels = {name: replace(each, enabled=True) for name, each in config.channels.items()}
+    return replace(config, channels=channels)
 
 
 def changed_keys(before: Config, after: Config) -> tuple[str, ...]:

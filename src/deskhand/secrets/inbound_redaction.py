@@ -76,7 +76,7 @@ def redact_event(event: e.AnyEvent, redact: Redact) -> e.AnyEvent:
             return replace(event, part=replace(part, text=redact(part.text)))
         case e.Compacted(note=note) if note:
             return replace(event, note=redact(note))
-        case e.OptionsSet():
+        case e.OptionsSet() | e.Transcribed():
             return redact_value(event, redact)
         case e.TurnEnded(said=told) if told:
             return replace(event, said=redact(told))

@@ -21,6 +21,7 @@ from ..types.events import (
     Recorded,
     ResultsReturned,
     ToolFinished,
+    Transcribed,
     TurnEnded,
 )
 from ..types.goals import GOAL_COMMANDS, GOAL_OFF, parse_goal
@@ -43,7 +44,7 @@ def apply_event(
         case MessageReceived(
             principal=principal, address=address, message=message, succeeds=succeeds
         ):
-            title = " ".join(message.text[: TITLE_CHARS * 2].split())[:TITLE_CHARS]
+            title = _make_title(message.own_text or message.text)
             agent = session.partition("/")[0]
             row = (
                 session,
@@ -67,6 +68,8 @@ def apply_event(
             _apply_options(db, sql, recorded)
         case TurnEnded():
             db.execute(sql["session_turn"], (at, session))
+        case Transcribed(text=text) if text:
+            db.execute(sql["session_title_heard"], (_make_title(text), session))
         case ModelReplied():  # nearly every other event
             pass
         case _:
@@ -74,6 +77,10 @@ def apply_event(
     if b'"sha256:' in body:
         for digest in _BLOB.findall(body):
             db.execute(sql["blob_used"], (digest.decode(), session, recorded.n))
+
+
+def _make_title(text: str) -> str:
+    return " ".join(text[: TITLE_CHARS * 2].split())[:TITLE_CHARS]
 
 
 def _apply_waits(db: StatementRunner, sql: Mapping[str, str], recorded: Recorded) -> None:

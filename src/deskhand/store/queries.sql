@@ -209,6 +209,9 @@ UPDATE session SET over = TRUE WHERE session = ?1 AND coalesce((
   ORDER BY n DESC LIMIT 1
 ), 'turn_ended') <> 'message_received'
 
+-- session_title_heard: of a conversation that began with a recording --
+UPDATE session SET title = ?1 WHERE session = ?2 AND title = ''
+
 -- session_title --
 UPDATE session SET title = ? WHERE session = ?
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..agent.agent import Agent
 from ..agent.loop import drive
-from ..agent.protocols import Runtime
+from ..agent.protocols import Ears, NoEars, Runtime
 from ..agent.session import Session
 from ..agent.state import State
 from ..assembly.chat_commands import ChatCommands
@@ -124,6 +124,7 @@ class Bench:
         self.store: Store = SqliteStore(path, {**all_statements(), **(statements or {})})
         self.shown: list[Recorded | Progress] = []
         self.meter = UsageMeter()
+        self.ears: Ears = NoEars()
         self._scopes = ToolScopes(self.store, Blobs(path.parent / "blobs"), SandboxProvider())
         self._models = OneModel(model)
         self._count = 0
@@ -148,6 +149,7 @@ class Bench:
             clock=self.clock,
             ids=self.ids,
             meter=self.meter,
+            ears=self.ears,
         )
         self.session = Session(SESSION, self.agent, runtime)
         return self.session

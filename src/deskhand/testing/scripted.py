@@ -9,7 +9,7 @@ import anyio
 
 from ..models.base import Item, Model, Reply, Request, TextDelta
 from ..types.errors import ConfigError
-from ..types.messages import Message, Text, ToolCall, Usage
+from ..types.messages import Audio, Message, Text, ToolCall, Usage
 
 Script = Callable[[Request], Message | Reply]
 """What to say to this request. May raise ModelError."""
@@ -65,7 +65,9 @@ def echo(request: Request) -> Message:
         (shown.message for shown in reversed(request.messages) if shown.message.role == "user"),
         say(""),
     )
-    said = [part.text for part in last.parts if isinstance(part, Text)]
+    written = [part.text for part in last.parts if isinstance(part, Text)]
+    spoken = [part.transcript or "" for part in last.parts if isinstance(part, Audio)]
+    said = [*written, *spoken]
     return say(
         f"You said: {''.join(said[1:] if len(said) > 1 else said)}"
     )  # the first piece is the date

@@ -41,6 +41,7 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("model", "which model answers here; /model provider/name chooses one"),
         ChatCommand("title", "name this conversation"),
         ChatCommand("approval", "on: ask before every tool; off: ask as the rules say"),
+        ChatCommand("voice", "on: answers as voice messages too; off: never; auto: when you speak"),
         ChatCommand("teams", "on: work with a team of agents; off: alone"),
         ChatCommand("plan", "on: look and make a plan first; off: go on without one"),
         ChatCommand(

@@ -8,9 +8,9 @@ import msgspec
 
 from .events import AnyEvent, Recorded
 from .identity import Address
-from .messages import File, Image, Text
+from .messages import Audio, File, Image, Text
 
-SayPart = Text | Image | File
+SayPart = Text | Image | File | Audio
 
 
 class Choices(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -38,7 +38,8 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Something to be said at `address`. `key` is the idempotency key: at most one row has it.
     `silent`: nobody is to be notified of it, where a platform can do that. `links` are the only
     addresses that may lead anywhere when it is read, as the conversation has read something from
-    outside; None: all may."""
+    outside; None: all may. `aloud` is the language in which its words are spoken, '' for the one
+    that they are in: what is sent is a voice message then."""
 
     key: str
     address: Address
@@ -47,6 +48,7 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     ask: Choices | None = None
     silent: bool = False
     links: tuple[str, ...] | None = None
+    aloud: str | None = None
 
 
 OutboxState = Literal["drafting", "pending", "sending", "sent", "failed"]

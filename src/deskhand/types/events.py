@@ -42,6 +42,21 @@ class HistoryMessage(Event, frozen=True, tag="history_message"):
     message: Message
 
 
+class Transcribed(Event, frozen=True, tag="transcribed"):
+    """Somebody listened to the recording `blob` of a message. `text` is what was said in it, ''
+    where nobody spoke; `problem` is why it could not be heard. `language` is a code of ISO 639-1,
+    `engine` what listened; `seconds` is how long the recording is and `took_s` how long that took,
+    0 where nobody measured it."""
+
+    blob: str
+    text: str = ""
+    problem: str = ""
+    language: str = ""
+    engine: str = ""
+    seconds: float = 0.0
+    took_s: float = 0.0
+
+
 class MessageEdited(Event, frozen=True, tag="message_edited"):
     """The person rewrote message `of`. What the model has read stays; the new text is told with the
     next message. While the turn is open that the message belongs to, it is received as a further
@@ -335,7 +350,8 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     it with, `asked` how often it asked for a yes, `stop_id` the inbox id of what stopped it.
     `overflows` counts the requests in a row that were too long, `compacted` how many of them the
     context has been shortened for. `heard` are the platform's ids of the messages in it,
-    `failed_at` is when the last of `failures` happened.
+    `unheard` the recordings in them to which nobody has listened yet, `spoken` the language of the
+    last one that was heard; None: nothing was. `failed_at` is when the last of `failures` happened.
     """
 
     principal: Principal
@@ -363,6 +379,8 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     ending: str = ""
     request: ClientRequest | None = None
     heard: list[str] = []
+    unheard: list[str] = []
+    spoken: str | None = None
 
     def copy(self) -> Turn:
         """The turn as it is now."""
@@ -416,6 +434,7 @@ class Ledger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 AnyEvent = (
     MessageReceived
     | HistoryMessage
+    | Transcribed
     | MessageEdited
     | Reacted
     | CommandRun

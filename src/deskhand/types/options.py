@@ -24,7 +24,8 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     `plan_mode`: it only looks, until a person said yes to its plan. `compact` asks for a shorter
     context, once no call is open: what matters in it, `all` for no more of one thing than of
     another. `loaded_tools` are deferred ones that it has asked for, in that order; they only become
-    more. `tracing`: who follows it is shown what the model is asked. `teams` and `mode` are kept
+    more. `voice`: answers are spoken as well as written, always or never; '' where the message was.
+    `tracing`: who follows it is shown what the model is asked. `teams` and `mode` are kept
     for the parts that act on them. `prompt_by` and `title_by` are the people below an owner on
     whose word the system prompt and the title are: nobody sets them, they follow from who set
     those.
@@ -43,6 +44,7 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     trust: tuple[str, ...] | None = None
     compact: str | None = None
     loaded_tools: tuple[str, ...] | None = None
+    voice: Literal["", "on", "off"] | None = None
     prompt_by: tuple[str, ...] | None = None
     title_by: tuple[str, ...] | None = None
 

@@ -28,6 +28,12 @@ class RunTools(msgspec.Struct, frozen=True):
     calls: tuple[OpenCall, ...]
 
 
+class Transcribe(msgspec.Struct, frozen=True):
+    """Listen to the recording `blob`, which somebody has sent."""
+
+    blob: str
+
+
 class Compact(msgspec.Struct, frozen=True):
     """Shorten the context to this many tokens before the next call; 0 means to half of what it is.
     With a `focus` only the last exchange stays as it is, and of all others above all this."""
@@ -58,4 +64,4 @@ class Wait(msgspec.Struct, frozen=True):
     longest_s: float = inf
 
 
-Step = AskModel | RunTools | Compact | EndTurn | Wait
+Step = AskModel | RunTools | Transcribe | Compact | EndTurn | Wait

@@ -16,6 +16,7 @@ from .events import (
     MessageReceived,
     QuestionAnswered,
     QuestionAsked,
+    Transcribed,
 )
 from .identity import Command, Participants, Said, ToolResults, Waiting, find_predecessor
 from .labels import LOCAL
@@ -152,6 +153,13 @@ def make_message_received(
         sender=inbound.sender,
         succeeds=find_predecessor(participants, row.principal, inbound.address, inbound.sender),
     )
+
+
+def render_transcript(event: Transcribed) -> str:
+    """What stands in a message for the recording that was listened to."""
+    if event.problem:
+        return f"[voice message, not transcribed: {event.problem}]"
+    return event.text or "[voice message in which nobody speaks]"
 
 
 def is_handed_to(call: OpenCall, to: HandedTo) -> bool:
