@@ -16,6 +16,7 @@ from deskhand.channels.base import Channel, Closing
 from deskhand.channels.discord.channel import open_discord
 from deskhand.channels.mail.channel import open_mail
 from deskhand.channels.matrix.channel import open_matrix
+from deskhand.channels.matrix.reader import VOICE_MARK
 from deskhand.channels.mqtt.channel import open_mqtt
 from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.slack.channel import open_slack
@@ -24,6 +25,7 @@ from deskhand.testing.broker import free_port, mosquitto
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import Stage
 from deskhand.testing.discord.server import DiscordServer
+from deskhand.testing.discord.state import IS_VOICE
 from deskhand.testing.mail.person import Letter
 from deskhand.testing.mail.server import AUTHORITY, MailServer
 from deskhand.testing.matrix.person import Person
@@ -74,6 +76,23 @@ class SlackStage:
         workspace.bot_says(text, channel=workspace.im(SLACK_ANN))
         return True
 
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        return self._context.blobs
+
+    async def speaks(self, recording: bytes) -> bool:
+        """Slack makes MP4 of it, but what comes in is what it says."""
+        self._server.workspace.speaks(SLACK_ANN, recording, mimetype="audio/ogg")
+        return True
+
+    async def spoken(self) -> Sequence[bytes] | None:
+        """An app cannot make an audio clip, but any sound can be played."""
+        space = self._server.workspace
+        posts = [each for each in space.posts[space.im(SLACK_ANN)] if each.user == space.bot]
+        shared = [file for post in posts for file in post.json.get("files", ())]
+        heard = [each["id"] for each in shared if each["mimetype"].startswith("audio/")]
+        return [space.files[name].data for name in heard]
+
     async def said(self) -> Sequence[str]:
         return self._server.workspace.said(SLACK_ANN)
 
@@ -112,6 +131,19 @@ class DiscordStage:
     async def bot_says(self, text: str) -> bool:
         self._server.guild.bot_says(f"<@{self._server.guild.bot_id}> {text}")
         return True
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        return self._context.blobs
+
+    async def speaks(self, recording: bytes) -> bool:
+        self._server.guild.speaks(DISCORD_ANN, recording)
+        return True
+
+    async def spoken(self) -> Sequence[bytes] | None:
+        guild = self._server.guild
+        posts = [each for each in guild.messages(DISCORD_ANN) if each.author == guild.bot_id]
+        return [file.data for post in posts if post.flags & IS_VOICE for file in post.files]
 
     async def said(self) -> Sequence[str]:
         guild = self._server.guild
@@ -154,6 +186,17 @@ class TwitchStage:
 
     async def bot_says(self, text: str) -> bool:
         return False
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        return self._context.blobs
+
+    async def speaks(self, recording: bytes) -> bool:
+        """A chat of a stream is lines of text, and takes no files."""
+        return False
+
+    async def spoken(self) -> Sequence[bytes] | None:
+        return None
 
     async def said(self) -> Sequence[str]:
         server = self._server
@@ -198,6 +241,17 @@ class MqttStage:
 
     async def bot_says(self, text: str) -> bool:
         return False
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        return self._context.blobs
+
+    async def speaks(self, recording: bytes) -> bool:
+        """A payload says nothing of what it is: what is no text comes in as a file."""
+        return False
+
+    async def spoken(self) -> Sequence[bytes] | None:
+        return None
 
     async def said(self) -> Sequence[str]:
         """The broker keeps it for the device, which reads it now."""
@@ -256,6 +310,21 @@ class MatrixStage:
     async def bot_says(self, text: str) -> bool:
         await self._ann.notices(self._room, text)
         return True
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        return self._context.blobs
+
+    async def speaks(self, recording: bytes) -> bool:
+        await self._ann.speaks(self._room, recording)
+        return True
+
+    async def spoken(self) -> Sequence[bytes] | None:
+        posts = [
+            each for each in await self._ann.reads(self._room) if each.sender == self._bot.user_id
+        ]
+        voices = [each.url for each in posts if VOICE_MARK in each.content]
+        return [await self._ann.downloads(url) for url in voices]
 
     async def said(self) -> Sequence[str]:
         posts = await self._ann.reads(self._room)
@@ -317,6 +386,19 @@ class MailStage:
         headers = {"Auto-Submitted": "auto-generated"}
         self._ann.sends(self._bot.address, Letter(text=text, subject="", headers=headers))
         return True
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        return self._context.blobs
+
+    async def speaks(self, recording: bytes) -> bool:
+        self._ann.speaks(self._bot.address, recording)
+        return True
+
+    async def spoken(self) -> Sequence[bytes] | None:
+        """A mail has files alone."""
+        files = [file for mail in self._ann.reads() for file in mail.files]
+        return [each.data for each in files if each.mime.startswith("audio/")]
 
     async def said(self) -> Sequence[str]:
         return [read_html(each.html) for each in self._ann.reads()]

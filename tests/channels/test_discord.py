@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -12,17 +13,21 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.channels.base import Closing
+from deskhand.channels.base import Closing, PastMessage, Room
 from deskhand.channels.discord.channel import DiscordChannel, open_discord
+from deskhand.channels.discord.reader import PASSED_ON
+from deskhand.channels.discord.translate import IS_VOICE_MESSAGE, SUPPRESS_NOTIFICATIONS
 from deskhand.channels.settings import ChannelConfig
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
 from deskhand.testing.discord.guild import GENERAL
 from deskhand.testing.discord.server import DiscordServer
 from deskhand.testing.discord.state import DIRECT_MESSAGES, MESSAGE_CONTENT
+from deskhand.testing.ogg import make_silence
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
 from deskhand.types.identity import Address, Answer, Edit, Inbound, Reaction, Said
+from deskhand.types.labels import UNTRUSTED
 from deskhand.types.messages import Audio, File, Image, Text
 
 from .stages import live_discord, read_discord
@@ -216,6 +221,17 @@ async def test_edits_and_reactions(discord: DiscordServer, open_channel: Open) -
     assert again.external_id == first[-1].external_id
 
 
+async def test_what_is_read_is_marked(discord: DiscordServer, open_channel: Open) -> None:
+    post = discord.guild.says(ANN, "hello")
+    channel = open_channel()
+    inbound = await one(channel)
+    for _ in range(2):
+        await channel.acknowledge(inbound)
+    await channel.show_typing(inbound.address)
+    assert post.reactions == {"👀": [discord.guild.bot_id]}
+    assert discord.guild.typing == [discord.guild.open_direct(ANN)]
+
+
 async def test_how_it_is_said(discord: DiscordServer, open_channel: Open) -> None:
     channel = open_channel()
     guild = discord.guild
@@ -250,6 +266,25 @@ async def test_no_link_in_code_in_a_quote(
     assert "evil.test" not in live_discord(discord.guild.last(ANN).text)
 
 
+async def test_a_long_answer_that_breaks_off_goes_on_where_it_was(
+    discord: DiscordServer, open_channel: Open
+) -> None:
+    """What has arrived is not said again."""
+    channel = open_channel()
+    words = " ".join(f"word{i}" for i in range(600))
+    long = saying(here(discord), words)
+    discord.lose("create_message")
+    with pytest.raises(ChannelError):
+        await channel.send(long, "")
+    discord.flood("create_message", 3)
+    with pytest.raises(ChannelError) as flood:
+        await channel.send(long, "")
+    assert flood.value.retry_after_s == 3
+    await channel.send(long, "")
+    said = discord.guild.said(discord.guild.open_direct(ANN))
+    assert len(said) > 2 and " ".join(said).split() == words.split()
+
+
 async def test_files_out(discord: DiscordServer, open_channel: Open) -> None:
     """With the words as the caption of the first, under their names; what cannot be sent is said,
     and takes no words with it."""
@@ -272,6 +307,60 @@ async def test_files_out(discord: DiscordServer, open_channel: Open) -> None:
     await channel.send(saying(place, words, gone, key="k2"), "")
     said = " ".join(map(read_discord, discord.guild.said(discord.guild.open_direct(ANN))))
     assert said.count("word") == 390 and said.count("is no longer there") == 2
+
+
+async def test_voice_messages_out(discord: DiscordServer, open_channel: Open) -> None:
+    """With a length and a waveform, and nothing beside it. Where that cannot be, it is a file."""
+    channel = open_channel()
+    keep = channel._context.put_blob
+    spoken = Audio(await keep(make_silence(3.0)), "audio/ogg")
+    place = here(discord)
+    await channel.send(replace(saying(place, spoken), silent=True), "")
+    voice = discord.guild.last(ANN)
+    assert voice.flags == IS_VOICE_MESSAGE | SUPPRESS_NOTIFICATIONS and not voice.text
+    about = voice.files[0].about
+    assert about["duration_secs"] == 3.0 and voice.files[0].name == "voice.ogg"
+    assert b64decode(about["waveform"]) == b"\xff" * 150, "as loud everywhere"
+    await channel.send(saying(place, spoken, key="k2"), "may be a duplicate")
+    wave = Audio(await keep(b"RIFF0000WAVE"), "audio/wav")
+    await channel.send(saying(place, wave, key="k3"), "")
+    discord.guild.voiceless.add(discord.guild.direct[ANN])
+    await channel.send(saying(place, spoken, key="k4"), "")
+    _, doubtful, *files = discord.guild.messages(ANN)
+    assert read_discord(doubtful.text) == "(may be a duplicate)"
+    sent = [(each.flags & IS_VOICE_MESSAGE, each.files[0].name) for each in (doubtful, *files)]
+    assert sent == [(0, "voice.ogg"), (0, "voice.wav"), (0, "voice.ogg")]
+    with pytest.raises(SendRefused):
+        await channel.send(saying(replace(place, chat="12345"), spoken, key="k5"), "")
+
+
+async def test_a_voice_message_that_breaks_off_is_sent_again(
+    discord: DiscordServer, open_channel: Open
+) -> None:
+    """As one, and once: only what Discord refuses is sent in another way."""
+    channel = open_channel()
+    spoken = Audio(await channel._context.put_blob(make_silence(1.0)), "audio/ogg")
+    discord.lose("create_message")
+    with pytest.raises(ChannelError):
+        await channel.send(saying(here(discord), spoken), "")
+    await channel.send(saying(here(discord), spoken), "")
+    (voice,) = discord.guild.messages(ANN)
+    assert voice.flags & IS_VOICE_MESSAGE
+
+
+async def test_a_voice_that_is_passed_on_is_not_theirs(
+    discord: DiscordServer, open_channel: Open
+) -> None:
+    guild = discord.guild
+    guild.speaks(ANN, b"OggS")
+    about = {"content_type": "audio/ogg", "waveform": "AAA=", "duration_secs": 1.0}
+    guild.forwards(ANN, "", file=guild.store(1, b"OggS", "voice-message.ogg", **about))
+    guild.sends_file(ANN, b"OggS", "song.ogg")
+    found = await take(open_channel(), 3, confirm=True)
+    theirs, passed_on, song = [parts(each)[0] for each in found]
+    assert isinstance(theirs, Audio) and theirs.label == UNTRUSTED
+    assert isinstance(passed_on, Audio) and passed_on.label == PASSED_ON
+    assert isinstance(song, File)
 
 
 async def test_what_surely_did_not_arrive(discord: DiscordServer, open_channel: Open) -> None:
@@ -485,3 +574,99 @@ def test_what_cannot_work(token: str, tmp_path: Path) -> None:
     context = MemoryContext("discord", ChannelConfig(token_env="MY_BOT"), tmp_path, token)
     with pytest.raises(ConfigError, match="MY_BOT is not"):
         open_discord(context)
+
+
+# ---------------------------------------------------------------------- what was written before
+
+
+def said(found: tuple[PastMessage, ...]) -> list[tuple[str, str]]:
+    return [("you" if each.ours else each.name, each.text) for each in found]
+
+
+async def test_rooms(discord: DiscordServer, open_channel: Open) -> None:
+    guild = discord.guild
+    guild.channel(902, "board")
+    guild.thread(ANN, GENERAL, "a thread")
+    discord.flood("get_guild_channels", 0.2)
+    assert await open_channel().list_rooms() == (
+        Room(str(GENERAL), "#general", "channel of Desk"),
+        Room("902", "#board", "channel of Desk"),
+    )
+
+
+async def test_what_a_channel_says(discord: DiscordServer, open_channel: Open) -> None:
+    guild = discord.guild
+    guild.person(BOB, "bob")
+    for number in range(250):
+        guild.says(BOB, f"old {number}", GENERAL)
+    root = guild.says(BOB, f"<@{ANN}> look", GENERAL, type=0)
+    guild.says(BOB, "", GENERAL, type=7)  # somebody came in
+    thread = guild.thread(ANN, GENERAL, "about it", of=root)
+    guild.sends_file(ANN, b"x", "a.csv", text="numbers", channel=GENERAL)
+    channel = open_channel()
+    await channel.send(saying(THERE, "I see"), "")
+    discord.flood("get_messages", 0.2)
+    found = await channel.read_history(THERE, 4)
+    assert said(found) == [
+        ("bob", "old 249"),
+        ("bob", "@ann look"),
+        ("ann", "numbers\n[file a.csv]"),
+        ("you", "I see"),
+    ]
+    assert found[1].thread == str(thread) == found[1].id and found[1].sender == str(BOB)
+    whole = await channel.read_history(THERE, 240)
+    assert len(whole) == 240 and whole[0].text == "old 13", "as many pages as it takes"
+
+
+async def test_what_a_thread_says(discord: DiscordServer, open_channel: Open) -> None:
+    """With the message that it was made of, which stands in another channel."""
+    guild = discord.guild
+    guild.person(BOB, "bob")
+    root = guild.says(BOB, "the root", GENERAL)
+    thread = guild.thread(ANN, GENERAL, "about it", of=root)
+    guild.says(BOB, "an answer", thread)
+    guild.says(ANN, f"{NAMED} see above", thread)
+    guild.says(ANN, f"{NAMED} outside", GENERAL)
+    channel = open_channel()
+    late, outside = await take(channel, 2, confirm=True)
+    assert channel.find_thread(outside) is None
+    there = channel.find_thread(late)
+    assert there == replace(THERE, chat=str(thread))
+    found = await channel.read_history(there, 50)
+    assert said(found) == [
+        ("bob", "the root"),
+        ("bob", "an answer"),
+        ("ann", "@desk_bot see above"),
+    ]
+    assert found[-1].id == late.external_id
+    assert await channel.read_history(replace(THERE, thread=str(thread)), 50) == found
+
+
+async def test_what_cannot_be_read(discord: DiscordServer, open_channel: Open) -> None:
+    """A private thread is for those who were invited, and not for all of its channel."""
+    guild = discord.guild
+    guild.channel(902, "board")
+    private = guild.thread(ANN, GENERAL, "secret", private=True)
+    public = guild.thread(ANN, GENERAL, "open")
+    guild.says(ANN, "hello", private)
+    channel = open_channel()
+    for chat, thread, why in (
+        (str(GENERAL), str(private), "no public thread"),
+        ("902", str(public), "no public thread"),
+        (str(GENERAL), "902", "no public thread"),
+        (str(GENERAL), "../../users/@me", "no id of Discord"),
+        ("901/../902", "", "no id of Discord"),
+        ("12345", "", "Unknown Channel"),
+    ):
+        with pytest.raises(SendRefused, match=why):
+            await channel.read_history(Address("discord", "4200", chat, thread), 10)
+    here = Address("discord", "4200", str(private), "")
+    assert said(await channel.read_history(here, 10)) == [("ann", "hello")]
+    guild.forbidden.add(902)
+    with pytest.raises(SendRefused, match="Missing Access"):
+        await channel.read_history(Address("discord", "4200", "902"), 10)
+    discord.gateway.approved = 0
+    with pytest.raises(SendRefused, match="Message Content Intent"):
+        await channel.read_history(here, 10)
+    guild.says(ANN, f"{NAMED} hello", private)
+    assert said(await channel.read_history(here, 10)) == [("ann", "@desk_bot hello")]

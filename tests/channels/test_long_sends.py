@@ -7,15 +7,17 @@ from importlib.metadata import entry_points
 
 import pytest
 
+from deskhand.channels.discord.channel import FORM as DISCORD
 from deskhand.channels.guides import GUIDES, find_variable
 from deskhand.channels.long_sends import LongSends
-from deskhand.channels.pieces import MessageForm, Piece, make_pieces
+from deskhand.channels.pieces import MessageForm, Piece, find_attachment_name, make_pieces
 from deskhand.channels.settings import ChannelConfig
+from deskhand.channels.twitch.channel import FORM as TWITCH
 from deskhand.gateway.channel_loader import ENTRY_POINTS
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError
 from deskhand.types.identity import Address
-from deskhand.types.messages import File, Text
+from deskhand.types.messages import Audio, File, Text
 
 FORM = MessageForm(text=100)
 HERE = Address("x", chat="1")
@@ -90,6 +92,29 @@ def test_words_stand_with_the_first_file_where_there_is_room() -> None:
     ]
 
 
+def test_words_stand_before_a_recording() -> None:
+    said = Outgoing("k", HERE, (Text("see this"), Audio("sha256:1", "audio/ogg")))
+    pieces = make_pieces(said, MessageForm(text=1000, caption=200))
+    assert [(each.words.text, each.file is not None) for each in pieces] == [
+        ("see this", False),
+        ("", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        (Audio("sha256:1", "audio/ogg"), "voice.ogg"),
+        (Audio("sha256:1", "audio/wav"), "voice.wav"),
+        (Audio("sha256:1", "audio/flac"), "voice"),
+        (File("sha256:1", "a.txt", "text/plain", 1), "a.txt"),
+        (File("sha256:1", "", "text/plain", 1), "file"),
+    ],
+)
+def test_the_name_of_what_is_sent(part: Audio | File, name: str) -> None:
+    assert find_attachment_name(part) == name
+
+
 @pytest.mark.parametrize("kind", GUIDES)
 def test_a_guide_asks_for_what_there_is(kind: str) -> None:
 
@@ -99,3 +124,22 @@ def test_a_guide_asks_for_what_there_is(kind: str) -> None:
         if need.variable:
             assert find_variable(need, kind, kind) == need.variable
             assert find_variable(need, kind, "my-own").startswith("MY_OWN_")
+
+
+PROSE = " ".join(f"This is sentence {i} (of many), with a remark - and so on." for i in range(70))
+MARKED = {
+    "code": "```\n" + "\n".join(f"line {i}" for i in range(600)) + "\n```",
+    "prose": PROSE,
+    "a link": f"{PROSE[:550]} [the page](https://good.test/some/path) {PROSE[:550]}",
+}
+
+
+@pytest.mark.parametrize("name", MARKED)
+@pytest.mark.parametrize("form", [DISCORD, TWITCH], ids=["discord", "twitch"])
+def test_marks_do_not_make_pieces_small(name: str, form: MessageForm) -> None:
+    """What its marks make too long is cut in two, and not into letters."""
+    assert form.markup is not None
+    text = MARKED[name]
+    found = make_pieces(Outgoing("k", HERE, (Text(text),)), form)
+    assert max(len(form.markup(piece.words)) for piece in found) <= form.text
+    assert len(found) <= 3 * len(text) // form.text + 2

@@ -13,17 +13,20 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from deskhand.channels.mail.channel import MailChannel, open_mail
+from deskhand.channels.mail.channel import MailChannel, open_mail, translate_error
+from deskhand.channels.mail.imap import FoundMail, Imap, MailCursor
 from deskhand.channels.mail.quoting import html_to_text, split_quoted
-from deskhand.channels.mail.reader import parse_mail, read_letter
+from deskhand.channels.mail.reader import PASSED_ON, parse_mail, read_letter
 from deskhand.channels.settings import ChannelConfig
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
 from deskhand.testing.mail.person import Attachment, Letter, Mail, Mailbox
 from deskhand.testing.mail.server import AUTHORITY, MailServer
+from deskhand.testing.ogg import make_silence
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
 from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.labels import UNTRUSTED
 from deskhand.types.messages import Audio, File, Image, Text
 
 Open = Callable[..., MailChannel]
@@ -535,6 +538,29 @@ async def test_files_out(ann: Mailbox, open_channel: Open) -> None:
     assert "big.iso" in ann.reads()[-1].text and not ann.reads()[-1].files
 
 
+async def test_voice_messages_out(ann: Mailbox, open_channel: Open) -> None:
+    channel = open_channel()
+    sound = make_silence(1.0)
+    audio = Audio(await channel._context.put_blob(sound), "audio/ogg")
+    await channel.send(saying(HERE, audio), "")
+    (file,) = ann.reads()[-1].files
+    assert file == Attachment("voice.ogg", "audio/ogg", sound)
+
+
+async def test_a_voice_that_is_passed_on_is_not_theirs(ann: Mailbox, open_channel: Open) -> None:
+    """Of a mail that is forwarded, all that is attached was."""
+    forwarded = "look\n\n---------- Forwarded message ---------\nFrom: x\n\nhear this"
+    for text in ("hear me", forwarded):
+        ann.speaks(DESK, b"OggS", text)
+    theirs, passed_on = [
+        each
+        for mail in await take(open_channel(), 2, confirm=True)
+        for each in parts(mail)
+        if isinstance(each, Audio)
+    ]
+    assert theirs.label == UNTRUSTED and passed_on.label == PASSED_ON
+
+
 async def test_what_surely_did_not_arrive(
     server: Provider, ann: Mailbox, open_channel: Open
 ) -> None:
@@ -561,6 +587,20 @@ async def test_what_surely_did_not_arrive(
         await channel.send(saying(HERE, "x"), "")
     assert away.value.unsent
     await server.start_smtp()
+
+
+@pytest.mark.parametrize("reply", ["421 4.7.0 Too many messages", "450 4.2.0 Greylisted"])
+async def test_a_server_that_asks_to_wait(
+    reply: str, server: Provider, ann: Mailbox, open_channel: Open
+) -> None:
+    """SMTP does not say for how long."""
+    channel = open_channel()
+    server.fail("RCPT", reply)
+    with pytest.raises(ChannelError) as wait:
+        await channel.send(saying(HERE, "hello"), "")
+    assert wait.value.unsent and wait.value.retry_after_s == 60
+    await channel.send(saying(HERE, "hello"), "")
+    assert [each.text for each in ann.reads()] == ["hello"]
 
 
 async def test_a_mail_that_was_taken_was_sent(
@@ -640,6 +680,32 @@ async def test_a_login_that_is_refused(open_channel: Open) -> None:
     with pytest.raises(LoginRefused):
         await one(channel)
     assert "app password" in channel.health().error
+
+
+async def test_a_mailbox_that_falls_silent_is_given_up(
+    server: Provider, open_channel: Open
+) -> None:
+    """Its connection stays, so that nothing but the silence shows it."""
+    desk = server.person("desk")
+    stream = await anyio.connect_tcp("127.0.0.1", server.imap.port)
+    imap = Imap(stream, call_s=3.0, idle_s=1.0)
+    await imap.log_in(desk.address, desk.password)
+    reading = cast(AsyncGenerator[FoundMail], imap.read_new(MailCursor()))
+
+    async def freeze() -> None:
+        await anyio.sleep(0.5)  # it waits for news by then
+        server.imap.freeze()
+
+    async with aclosing(reading), anyio.create_task_group() as tasks:
+        await anext(reading)
+        tasks.start_soon(freeze)
+        try:
+            with anyio.fail_after(10), pytest.raises(TimeoutError):
+                await anext(reading)
+        finally:
+            server.imap.thaw()
+            await imap.close()
+    assert isinstance(translate_error(TimeoutError()), ChannelError)
 
 
 WRONG: list[tuple[dict[str, str], str]] = [

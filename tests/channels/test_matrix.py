@@ -13,13 +13,15 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from deskhand.channels.base import Closing
+from deskhand.channels.base import Closing, Room
 from deskhand.channels.matrix.channel import MatrixChannel, open_matrix
+from deskhand.channels.matrix.reader import VOICE_MARK
 from deskhand.channels.settings import ChannelConfig
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
 from deskhand.testing.matrix.person import MatrixError, Media, Person
 from deskhand.testing.matrix.synapse import Homeserver, Synapse
+from deskhand.testing.ogg import make_silence
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
 from deskhand.types.identity import Address, Edit, Inbound, Reaction, Said
@@ -239,7 +241,7 @@ async def test_edits_replies_and_reactions(
 FILES: list[tuple[bytes, str, str, Media, type]] = [
     (b"one,two", "a.csv", "text/csv", "m.file", File),
     (PNG, "a.png", "image/png", "m.image", Image),
-    (b"OggS", "a.ogg", "audio/ogg", "m.audio", Audio),
+    (b"OggS", "a.ogg", "audio/ogg", "m.audio", File),
     (b"mpeg", "a.mp4", "video/mp4", "m.video", File),
 ]
 
@@ -394,6 +396,44 @@ async def test_files_out(ann: Person, bot: Person, room: str, open_channel: Open
     assert [each.content.get("m.mentions") for each in (picture, file, gone)] == [{}] * 3
 
 
+async def test_a_file_that_is_too_large_is_named(
+    synapse: Synapse, ann: Person, bot: Person, room: str, open_channel: Open
+) -> None:
+    """How much a homeserver takes is its own matter; what is said beside the file arrives."""
+    channel = open_channel()
+    large = File(await channel._context.put_blob(b"text"), "big.iso", "text/plain", 4)
+    synapse.fail("/media/v3/upload", 413, "M_TOO_LARGE")
+    await channel.send(saying(address(bot, room), "see", large), "")
+    said = await ann.said(room, bot.user_id)
+    assert said[0] == "see" and "big.iso was not sent" in said[1]
+    await channel.send(saying(address(bot, room), large, key="k2"), "")
+    assert (await ann.reads(room))[-1].content["msgtype"] == "m.file"
+
+
+async def test_voice_messages_out(ann: Person, bot: Person, room: str, open_channel: Open) -> None:
+    """With a length and a waveform; what is no Opus is played as any other sound."""
+    channel = open_channel()
+    keep = channel._context.put_blob
+    spoken = Audio(await keep(make_silence(3.0)), "audio/ogg")
+    wave = Audio(await keep(b"RIFF0000WAVE"), "audio/wav")
+    await channel.send(saying(address(bot, room), spoken, wave), "")
+    voice, sound = [each.content for each in await ann.reads(room)]
+    assert voice["msgtype"] == sound["msgtype"] == "m.audio"
+    assert voice["info"]["duration"] == 3000 and voice["info"]["mimetype"] == "audio/ogg"
+    assert voice["org.matrix.msc1767.audio"] == {"duration": 3000, "waveform": [1024] * 100}
+    assert voice[VOICE_MARK] == {} and VOICE_MARK not in sound
+    assert (voice["body"], sound["body"]) == ("voice.ogg", "voice.wav")
+
+
+async def test_a_voice_message(ann: Person, room: str, open_channel: Open) -> None:
+    """Some name the codec in its type."""
+    channel = open_channel()
+    await ann.speaks(room, b"OggS", "audio/ogg; codecs=opus")
+    (audio,) = parts(await one(channel))
+    assert isinstance(audio, Audio) and audio.mime == "audio/ogg"
+    assert await channel._context.get_blob(audio.blob) == b"OggS"
+
+
 async def test_questions_in_words(ann: Person, bot: Person, room: str, open_channel: Open) -> None:
     channel = open_channel()
     ask = Choices("ask_0", "Which **one**?", ("red", "blue"))
@@ -533,3 +573,82 @@ def test_what_cannot_work(tmp_path: Path) -> None:
     for config, token, why in wrong:
         with pytest.raises(ConfigError, match=why):
             open_matrix(MemoryContext("matrix", config, tmp_path, token))
+
+
+# ---------------------------------------------------------------------- what was written before
+
+
+async def test_rooms(
+    synapse: Synapse, ann: Person, bob: Person, bot: Person, room: str, open_channel: Open
+) -> None:
+    """Those that it has joined, by their names."""
+    family = await ann.group("Family", bot.user_id)
+    sealed = await ann.group("Sealed", bot.user_id, encrypted=True)
+    await ann.group("Not joined", bot.user_id)
+    await ann.group("Elsewhere", bob.user_id)
+    for each in (family, sealed):
+        await bot.join(each)
+    channel = open_channel()
+    synapse.fail("/sync", 429, retry_after_ms=300)
+    found = {each.id: each for each in await channel.list_rooms()}
+    assert found == {
+        room: Room(room, ann.user_id, "room"),
+        family: Room(family, "Family", "room"),
+        sealed: Room(sealed, "Sealed", "encrypted room, which cannot be read"),
+    }
+    with pytest.raises(SendRefused, match="encrypted"):
+        await channel.read_history(Address("matrix", bot.user_id, sealed), 10)
+
+
+async def test_what_a_room_says(
+    synapse: Synapse, ann: Person, bot: Person, room: str, open_channel: Open
+) -> None:
+    """As it reads now: changed, without what was taken back, and nobody who came in."""
+    for number in range(120):
+        await ann.says(room, f"old {number}")
+    changed = await ann.says(room, "wrong")
+    gone = await ann.says(room, "taken back")
+    await ann.edits(room, changed, "right")
+    await ann.redacts(room, gone)
+    await ann.reacts(room, changed, "👍")
+    await ann.sends_file(room, b"x", "a.csv", "text/csv")
+    await ann.replies(room, changed, "an answer")
+    channel = open_channel()
+    here = Address("matrix", bot.user_id, room)
+    await channel.send(saying(here, "I see"), "")
+    synapse.fail("/messages", 429, retry_after_ms=300)
+    found = await channel.read_history(here, 5)
+    assert [each.text for each in found] == [
+        "old 119",
+        "right",
+        "[file a.csv]",
+        "an answer",
+        "I see",
+    ]
+    assert [each.ours for each in found] == [False] * 4 + [True]
+    assert found[1].id == changed and found[1].sender == found[1].name == ann.user_id
+    whole = await channel.read_history(here, 1_000)
+    assert len(whole) == 124 and whole[0].text == "old 0", "as many pages as it takes"
+    with pytest.raises(SendRefused):
+        await channel.read_history(replace(here, chat="!nowhere:localhost"), 10)
+
+
+async def test_what_a_thread_says(ann: Person, bot: Person, room: str, open_channel: Open) -> None:
+    root = await ann.says(room, "the root")
+    await ann.says(room, "outside")
+    for number in range(105):
+        await ann.in_thread(room, root, f"reply {number}")
+    channel = open_channel()
+    found = await take(channel, 3, confirm=True)
+    assert [channel.find_thread(each) for each in found[:2]] == [None, None]
+    there = channel.find_thread(found[2])
+    assert there == Address("matrix", bot.user_id, room, root)
+    past = await channel.read_history(there, 3)
+    assert [each.text for each in past] == ["reply 102", "reply 103", "reply 104"]
+    assert {each.thread for each in past} == {root}
+    whole = await channel.read_history(there, 1_000)
+    assert len(whole) == 106 and whole[0].text == "the root"
+    assert whole[0].thread == root and whole[1].id == found[2].external_id
+    for thread in ("$nothing", "../../x"):
+        with pytest.raises(SendRefused):
+            await channel.read_history(replace(there, thread=thread), 10)

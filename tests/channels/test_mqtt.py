@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
 import aiomqtt
 import anyio
 import pytest
-from anyio.abc import SocketStream
+from anyio.abc import SocketStream, TaskStatus
 from msgspec.structs import replace
 
+from deskhand.channels.base import Speaking
 from deskhand.channels.mqtt.channel import MqttChannel, open_mqtt
 from deskhand.channels.settings import ChannelConfig
 from deskhand.gateway.inbound_body import label_parts
@@ -24,7 +25,7 @@ from deskhand.types.addresses import find_live_spans
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
 from deskhand.types.identity import Address, Inbound, Principal, Said
-from deskhand.types.messages import File, Text
+from deskhand.types.messages import Audio, File, Text
 
 Open = Callable[..., MqttChannel]
 HERE = Address("mqtt", "", "kitchen")
@@ -218,10 +219,17 @@ async def test_how_it_is_said(broker: Path, port: int, open_channel: Open) -> No
         name = await channel.send(saying(HERE, "**so** [x](https://a.test)"), "late")
         file = File("sha256:1", "a.txt", "text/plain", 4)
         await channel.send(saying(HERE, file, key="k2"), "")
-        assert name and await heard(client) == [
-            ("kitchen", "(late)\nso x (https://a.test)"),
-            ("kitchen", "(a.txt: not sent by MQTT)"),
-        ]
+        await channel.send(saying(HERE, Audio("sha256:1", "audio/ogg"), key="k3"), "")
+        assert (
+            not isinstance(channel, Speaking)
+            and name
+            and await heard(client)
+            == [
+                ("kitchen", "(late)\nso x (https://a.test)"),
+                ("kitchen", "(a.txt: not sent by MQTT)"),
+                ("kitchen", "(voice.ogg: not sent by MQTT)"),
+            ]
+        )
 
 
 async def test_a_question_is_words(broker: Path, port: int, open_channel: Open) -> None:
@@ -398,6 +406,42 @@ class Wire:
         return [bytes([PUBLISH | 2, len(body)]) + body]
 
 
+class Bridge:
+    """Hands on what clients and the broker at `broker_port` say, for as many connections as are
+    left; others are cut at once."""
+
+    def __init__(self, broker_port: int) -> None:
+        self.port = free_port()
+        self.connections_left = 0
+        self._broker_port = broker_port
+
+    async def serve(self, *, task_status: TaskStatus[None]) -> None:
+        async with await anyio.create_tcp_listener(
+            local_host="127.0.0.1", local_port=self.port
+        ) as listener:
+            task_status.started()
+            await listener.serve(self._join)
+
+    async def _join(self, client: SocketStream) -> None:
+        self.connections_left -= 1
+        async with client:
+            if self.connections_left < 0:
+                return
+            async with (
+                await anyio.connect_tcp("127.0.0.1", self._broker_port) as server,
+                anyio.create_task_group() as tasks,
+            ):
+                tasks.start_soon(_carry, server, client)
+                await _carry(client, server)
+                tasks.cancel_scope.cancel()
+
+
+async def _carry(source: SocketStream, target: SocketStream) -> None:
+    with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+        async for data in source:
+            await target.send(data)
+
+
 @pytest.fixture
 async def wire(port: int) -> AsyncIterator[Callable[..., Awaitable[Wire]]]:
     async with (
@@ -455,6 +499,28 @@ async def test_what_is_not_acknowledged_may_have_arrived(
     with pytest.raises(ChannelError) as lost:
         await open_channel().send(saying(HERE, "hello"), "")
     assert not lost.value.unsent
+
+
+async def test_a_long_answer_that_breaks_off_goes_on_where_it_was(
+    broker: Path, port: int, open_channel: Open
+) -> None:
+    """What has arrived is not said again."""
+    bridge = Bridge(port)
+    channel = open_channel(base_url=f"mqtt://127.0.0.1:{bridge.port}")
+    words = " ".join(f"word{i}" for i in range(20_000))
+    long = saying(HERE, words)
+    async with anyio.create_task_group() as tasks, panel(port) as client:
+        await tasks.start(bridge.serve)
+        bridge.connections_left = 1
+        with pytest.raises(ChannelError):
+            await channel.send(long, "")
+        bridge.connections_left = 10
+        await channel.send(long, "may be a duplicate")
+        found = await heard(client)
+        tasks.cancel_scope.cancel()
+    assert found[1][1].startswith("(may be a duplicate)\n")
+    said = [text.removeprefix("(may be a duplicate)\n") for _, text in found]
+    assert " ".join(said).split() == words.split()
 
 
 async def test_nothing_is_left_of_what_is_given_up(

@@ -12,15 +12,19 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
-from deskhand.channels.base import Closing
+from deskhand.channels.base import Closing, PastMessage, Room
 from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.slack.channel import SlackChannel, open_slack
+from deskhand.channels.slack.reader import PASSED_ON
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
+from deskhand.testing.ogg import make_silence
+from deskhand.testing.slack.records import SCOPES
 from deskhand.testing.slack.server import SlackServer
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
 from deskhand.types.identity import Address, Answer, Edit, Inbound, Reaction, Said
+from deskhand.types.labels import UNTRUSTED
 from deskhand.types.messages import Audio, File, Image, Text
 
 Open = Callable[..., SlackChannel]
@@ -117,7 +121,7 @@ async def test_a_thread_in_a_direct_message_is_a_conversation(
 FILES: list[tuple[bytes, str, str, type]] = [
     (b"one,two", "a.csv", "text/csv", File),
     (PNG, "a.png", "image/png", Image),
-    (b"OggS", "a.ogg", "audio/ogg", Audio),
+    (b"OggS", "a.ogg", "audio/ogg", File),
     (b"mpeg", "a.mp4", "video/mp4", File),
 ]
 
@@ -131,6 +135,44 @@ async def test_files(
     part, words = parts(await one(channel))
     assert isinstance(part, kind) and part.mime == mime and words == Text("look")  # type: ignore[attr-defined]
     assert await channel._context.get_blob(part.blob) == data  # type: ignore[attr-defined]
+
+
+CLIPS = [
+    ("audio/mp4", "audio/mp4"),
+    ("video/mp4", "audio/mp4"),
+    ("audio/webm", "audio/webm"),
+    ("video/webm", "audio/webm"),
+    ("audio/aac", "audio/aac"),
+    ("application/octet-stream", "audio/ogg"),
+]
+
+
+@pytest.mark.parametrize(("said", "mime"), CLIPS)
+async def test_audio_clips(said: str, mime: str, slack: SlackServer, open_channel: Open) -> None:
+    """Whatever Slack takes them for."""
+    slack.workspace.speaks(ANN, b"ftyp", mimetype=said, text="look")
+    channel = open_channel()
+    audio, words = parts(await one(channel))
+    assert isinstance(audio, Audio) and audio.mime == mime and words == Text("look")
+    assert audio.label == UNTRUSTED and await channel._context.get_blob(audio.blob) == b"ftyp"
+
+
+async def test_a_voice_that_is_passed_on_is_not_theirs(
+    slack: SlackServer, open_channel: Open
+) -> None:
+    slack.workspace.shares_clip(ANN, b"ftyp")
+    (audio,) = parts(await one(open_channel()))
+    assert isinstance(audio, Audio) and audio.mime == "audio/mp4" and audio.label == PASSED_ON
+
+
+async def test_voice_messages_out(slack: SlackServer, open_channel: Open) -> None:
+    channel = open_channel()
+    sound = make_silence(1.0)
+    audio = Audio(await channel._context.put_blob(sound), "audio/ogg")
+    await channel.send(saying(HERE, audio), "")
+    (file,) = slack.workspace.by_bot(ANN)[0].json["files"]
+    assert file["name"] == file["title"] == "voice.ogg" and file["mimetype"] == "audio/ogg"
+    assert slack.workspace.files[file["id"]].data == sound
 
 
 async def test_files_that_cannot_be_had(slack: SlackServer, open_channel: Open) -> None:
@@ -195,6 +237,17 @@ async def test_edits_and_reactions(slack: SlackServer, open_channel: Open) -> No
     assert len({each.external_id for each in (edited, *reactions)}) == 3
 
 
+async def test_what_is_read_is_marked(slack: SlackServer, open_channel: Open) -> None:
+    """Once, however often it is done."""
+    post = slack.workspace.says(ANN, "hello")
+    channel = open_channel()
+    inbound = await one(channel)
+    for _ in range(2):
+        await channel.acknowledge(inbound)
+    (mark,) = post.json["reactions"]
+    assert (mark["name"], mark["users"]) == ("eyes", [slack.workspace.bot])
+
+
 async def test_a_reaction_is_said_in_the_thread_of_its_message(
     slack: SlackServer, open_channel: Open
 ) -> None:
@@ -248,6 +301,24 @@ async def test_a_long_answer_full_of_marks_is_written_over_its_draft(
     code = "\n".join(f"if a < {i} && b > {i}: <br>" for i in range(140))
     assert await channel.edit(name, saying(HERE, f"```\n{code}\n```"), "") == name
     assert "".join("\n".join(slack.workspace.said(ANN)).split()) == "".join(code.split())
+
+
+async def test_a_long_answer_that_breaks_off_goes_on_where_it_was(
+    slack: SlackServer, open_channel: Open
+) -> None:
+    """What has arrived is not said again, and only what may have is marked."""
+    channel = open_channel()
+    long = saying(HERE, "\n\n".join(str(i) * 3000 for i in range(1, 5)))
+    slack.fail("chat.postMessage", 429, retry_after=3, after=2)
+    with pytest.raises(ChannelError) as flood:
+        await channel.send(long, "")
+    assert flood.value.retry_after_s == 3 and not flood.value.unsent
+    slack.lose("chat.postMessage")
+    with pytest.raises(ChannelError):
+        await channel.send(long, "may be a duplicate")
+    await channel.send(long, "may be a duplicate")
+    starts = [text.partition("\n")[0][:20] for text in slack.workspace.said(ANN)]
+    assert starts == ["1" * 20, "2" * 20, "3" * 20, "(may be a duplicate)", "4" * 20]
 
 
 async def test_files_out(slack: SlackServer, open_channel: Open) -> None:
@@ -458,3 +529,130 @@ def test_what_cannot_work(tokens: dict[str, str], why: str, tmp_path: Path) -> N
     context = MemoryContext("slack", ChannelConfig(), tmp_path, tokens=tokens)
     with pytest.raises(ConfigError, match=why):
         open_slack(context)
+
+
+# ---------------------------------------------------------------------- what was written before
+
+
+def said(found: tuple[PastMessage, ...]) -> list[tuple[str, str]]:
+    return [("you" if each.ours else each.name, each.text) for each in found]
+
+
+async def test_rooms(slack: SlackServer, open_channel: Open) -> None:
+    """All pages of them; of private ones those alone that the app is in."""
+    space = slack.workspace
+    general = space.channel("general", members=[ANN])
+    board = space.channel("board", kind="group", members=[ANN])
+    space.channel("secret", kind="group", has_bot=False, members=[ANN])
+    other = space.channel("other", has_bot=False)
+    old = space.channel("old")
+    space.places[old].archived = True
+    many = [space.channel(f"room-{number:03}", has_bot=False) for number in range(450)]
+    slack.fail("conversations.list", 429, retry_after=1, after=1)
+    found = await open_channel().list_rooms()
+    assert found[:3] == (
+        Room(general, "#general", "channel", joined=True, public=True),
+        Room(board, "#board", "private channel", joined=True, public=False),
+        Room(other, "#other", "channel", joined=False, public=True),
+    )
+    assert [each.id for each in found[3:]] == many
+
+
+async def test_what_a_channel_says(slack: SlackServer, open_channel: Open) -> None:
+    space = slack.workspace
+    room = space.channel("family", members=[ANN, BOB])
+    for number in range(300):
+        space.says(ANN, f"old {number}", channel=room)
+    space.post(room, {"subtype": "channel_join", "text": "<@U0BOB> has joined"}, user=BOB)
+    root = space.says(BOB, "a &lt;b&gt; <https://a.test|link>".replace("&lt;", "<"), channel=room)
+    space.says(ANN, "in the thread", channel=room, thread_ts=root.ts)
+    space.bot_says("build failed", channel=room, username="ci")
+    space.sends_file(ANN, b"x", "a.csv", text="look", channel=room)
+    channel = open_channel()
+    here = Address("slack", "", room, group=True)
+    mine = f"I see **this**: {'x' * 900}\n\n- @U0ANN & https://a.test/"
+    await channel.send(saying(here, mine), "")
+    found = await channel.read_history(here, 5)
+    assert said(found)[0] == ("u0ann", "old 299") and said(found)[2:] == [
+        ("ci", "build failed"),
+        ("u0ann", "look\n[file a.csv]"),
+        ("you", mine.replace("**", "").replace("- ", "• ")),
+    ]
+    assert found[1].sender == BOB and found[1].thread == root.ts
+    assert found[1].id == f"{room}:{root.ts}" and found[1].at == float(root.ts)
+    assert len(await channel.read_history(here, 100)) == 100
+    whole = await channel.read_history(here, 1_000)
+    assert len(whole) == 304 and whole[0].text == "old 0", "as many pages as it takes"
+
+
+async def test_what_a_thread_says(slack: SlackServer, open_channel: Open) -> None:
+    """Its end, though Slack tells of it from its beginning."""
+    space = slack.workspace
+    room = space.channel("family", members=[ANN])
+    root = space.says(ANN, "the root", channel=room)
+    for number in range(450):
+        space.says(BOB, f"reply {number}", channel=room, thread_ts=root.ts)
+    channel = open_channel()
+    there = Address("slack", "", room, root.ts, group=True)
+    await channel.send(saying(there, "mine"), "")
+    slack.fail("conversations.replies", 429, retry_after=1, after=1)
+    found = await channel.read_history(there, 50)
+    assert len(found) == 50 and said(found)[-2:] == [("u0bob", "reply 449"), ("you", "mine")]
+    assert {each.thread for each in found} == {root.ts}
+    asked = [about for method, about in slack.calls if method == "users.info"]
+    assert [each["user"] for each in asked] == [BOB, space.bot], "each is asked about once"
+    few = await channel.read_history(replace(there, thread=root.ts), 1_000)
+    assert few[0].text == "the root" and len(few) == 452
+
+
+async def test_what_cannot_be_read(slack: SlackServer, open_channel: Open) -> None:
+    space = slack.workspace
+    room = space.channel("family", members=[ANN])
+    other = space.channel("other", has_bot=False)
+    secret = space.channel("secret", kind="group", has_bot=False)
+    space.says(ANN, "hello", channel=room)
+    channel = open_channel()
+    here = Address("slack", "", room, group=True)
+    for chat, thread, why in (
+        (other, "", "not_in_channel"),
+        (other, "1.0", "not_in_channel"),
+        (secret, "", "channel_not_found"),
+        (room, "1.0", "thread_not_found"),
+    ):
+        with pytest.raises(SendRefused, match=why):
+            await channel.read_history(Address("slack", "", chat, thread), 10)
+    space.scopes.discard("users:read")
+    assert said(await channel.read_history(here, 10)) == [(ANN, "hello")]
+    for scope in ("channels:history", "channels:read"):
+        space.scopes.discard(scope)
+        with pytest.raises(SendRefused, match=f"lacks the scope {scope}"):
+            if scope == "channels:read":
+                await channel.list_rooms()
+            else:
+                await channel.read_history(here, 10)
+    slack.fail("conversations.list", 429, retry_after=60)
+    with pytest.raises(ChannelError, match="asks to wait 60 s"):
+        await channel.list_rooms()
+
+
+def test_the_manifest_has_every_scope() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "slack.md").read_text()
+    wanted = set(SCOPES.split()) - {"mpim:history"}
+    assert {line.strip().removeprefix("- ") for line in text.splitlines()} >= wanted
+
+
+async def test_which_thread_was_there_before(slack: SlackServer, open_channel: Open) -> None:
+    space = slack.workspace
+    room = space.channel("family", members=[ANN])
+    root = space.says(ANN, "not for the app", channel=room)
+    space.says(ANN, f"{space.mention} a new one", channel=room)
+    space.says(ANN, f"{space.mention} see above", channel=room, thread_ts=root.ts)
+    space.says(ANN, "alone")
+    channel = open_channel()
+    new, late, alone = await take(channel, 3, confirm=True)
+    assert channel.find_thread(new) is None and channel.find_thread(alone) is None
+    there = channel.find_thread(late)
+    assert there == Address("slack", "", room, root.ts, group=True)
+    found = await channel.read_history(there, 50)
+    assert [each.text for each in found] == ["not for the app", "@U0BOT see above"]
+    assert found[-1].id == late.external_id

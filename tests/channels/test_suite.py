@@ -14,7 +14,8 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from deskhand.channels.base import Channel
-from deskhand.testing.channel import MemoryEditor
+from deskhand.channels.telegram.channel import TelegramChannel
+from deskhand.testing.channel import MemoryContext, MemoryEditor
 from deskhand.testing.channel_suite import CASES, Case, Stage
 from deskhand.testing.discord.server import DiscordServer
 from deskhand.testing.mail.server import MailServer
@@ -68,6 +69,7 @@ class MemoryStage:
 
     def __init__(self) -> None:
         self._channel = MemoryEditor()
+        self.blobs: dict[str, bytes] = {}
 
     def open(self) -> Channel:
         return self._channel
@@ -93,6 +95,13 @@ class MemoryStage:
         self._channel.waiting = [replace(self._channel.write(text), by_program=True)]
         return True
 
+    async def speaks(self, recording: bytes) -> bool:
+        """It has no files."""
+        return False
+
+    async def spoken(self) -> Sequence[bytes] | None:
+        return None
+
     async def said(self) -> Sequence[str]:
         return [post.replace("**", "") for post in self._channel.posts.values()]
 
@@ -115,6 +124,7 @@ class PlatformStage:
         self._session = session
         self._runner: web.AppRunner | None = None
         self._port = 0
+        self.blobs: dict[str, bytes] = {}
 
     async def start(self) -> None:
         self._runner = web.AppRunner(self._platform.app(), shutdown_timeout=0.1)
@@ -135,6 +145,13 @@ class PlatformStage:
     async def bot_says(self, text: str) -> bool:
         return False
 
+    async def speaks(self, recording: bytes) -> bool:
+        """It has lines of text alone."""
+        return False
+
+    async def spoken(self) -> Sequence[bytes] | None:
+        return None
+
     async def said(self) -> Sequence[str]:
         return [sent.text for sent in self._platform.sent]
 
@@ -150,9 +167,16 @@ class TelegramStage:
     keeps = True
     nowhere = Address("telegram", "4200", "12345")
 
-    def __init__(self, server: TelegramServer, open_: Callable[[], Channel]) -> None:
+    def __init__(self, server: TelegramServer, open_: Callable[[], TelegramChannel]) -> None:
         self._server = server
-        self.open = open_
+        self._open = open_
+        self.blobs: dict[str, bytes] = {}
+
+    def open(self) -> Channel:
+        channel = self._open()
+        assert isinstance(channel._context, MemoryContext)
+        channel._context.blobs = self.blobs  # also after a restart
+        return channel
 
     async def says(self, text: str) -> None:
         self._server.chats.says(ANN, text)
@@ -183,6 +207,15 @@ class TelegramStage:
         }
         chats.says(4711, text)
         return True
+
+    async def speaks(self, recording: bytes) -> bool:
+        self._server.chats.speaks(ANN, recording)
+        return True
+
+    async def spoken(self) -> Sequence[bytes] | None:
+        chats = self._server.chats
+        posts = [each for each in chats.posts[ANN] if each.sender == chats.bot["id"]]
+        return [each.file for each in posts if "voice" in each.json]
 
     async def said(self) -> Sequence[str]:
         return self._server.chats.said(ANN)
@@ -220,7 +253,7 @@ def homeserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homeserver]
 async def stage(
     request: pytest.FixtureRequest,
     server: TelegramServer,
-    open_channel: Callable[[], Channel],
+    open_channel: Callable[[], TelegramChannel],
     tmp_path: Path,
 ) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:

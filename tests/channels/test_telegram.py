@@ -10,17 +10,20 @@ from typing import Any, cast
 import anyio
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.telegram.channel import TelegramChannel, open_telegram
 from deskhand.channels.telegram.reader import FORWARDED
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
+from deskhand.testing.ogg import make_silence
 from deskhand.testing.telegram.server import TelegramServer
 from deskhand.types.commands import COMMANDS
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
 from deskhand.types.identity import Address, Answer, Edit, Inbound, Reaction, Said
+from deskhand.types.labels import UNTRUSTED
 from deskhand.types.messages import Audio, File, Image, Text
 
 Open = Callable[..., TelegramChannel]
@@ -76,6 +79,8 @@ FILES: list[tuple[dict[str, Any], type, str]] = [
     ({"data": b"one,two", "name": "a.csv", "mime": "text/csv"}, File, "text/csv"),
     ({"data": PNG, "name": "a.png", "mime": "image/png"}, Image, "image/png"),
     ({"data": b"mpeg", "kind": "video", "name": "a.mp4", "mime": "video/mp4"}, File, "video/mp4"),
+    ({"data": b"ID3", "kind": "audio", "name": "a.mp3", "mime": "audio/mpeg"}, File, "audio/mpeg"),
+    ({"data": b"mpeg", "kind": "video_note"}, File, "application/octet-stream"),
 ]
 
 
@@ -111,6 +116,18 @@ async def test_files_that_cannot_be_had(server: TelegramServer, open_channel: Op
             await anext(inbounds)
     again = await take(channel, 2, confirm=True)
     assert [type(parts(each)[0]) for each in again] == [Text, File]
+
+
+async def test_a_voice_that_is_passed_on_is_not_theirs(
+    server: TelegramServer, open_channel: Open
+) -> None:
+    origin = {"type": "hidden_user", "sender_user_name": "Eve", "date": 1_800_000_000}
+    bot = {"id": 9, "is_bot": True, "first_name": "Other", "username": "other_bot"}
+    server.chats.speaks(ANN, b"OggS")
+    server.chats.speaks(ANN, b"OggS", forward_origin=origin)
+    server.chats.speaks(ANN, b"OggS", via_bot=bot)
+    found = await take(open_channel(), 3, confirm=True)
+    assert [parts(each)[0].label for each in found] == [UNTRUSTED, FORWARDED, FORWARDED]
 
 
 async def test_what_is_passed_on_is_not_their_word(
@@ -202,6 +219,44 @@ async def test_files_out(server: TelegramServer, open_channel: Open) -> None:
     )
     assert [post.file for post in posts[:3]] == [PNG, b"text", b"no picture"]
     assert posts[1].json["document"]["file_name"] == "a.txt" and "gone.txt" in posts[3].text
+
+
+async def test_a_file_that_is_too_large_is_named(
+    server: TelegramServer, open_channel: Open
+) -> None:
+    server.chats.says(ANN, "hello")
+    channel = open_channel()
+    large = await channel._context.put_blob(b"0" * (50 * 2**20 + 1))
+    await channel.send(saying(HERE, "see", File(large, "big.iso", "x/y", 50 * 2**20 + 1)), "")
+    said = "\n".join(server.chats.said(ANN))
+    assert "big.iso is larger than the 50 MB that Telegram accepts" in said and "see" in said
+
+
+async def test_voice_messages_out(server: TelegramServer, open_channel: Open) -> None:
+    """With their length; what Telegram could not play as one, and what somebody does not want to
+    get, is a file."""
+    chats = server.chats
+    chats.says(ANN, "hello")
+    channel = open_channel()
+    keep = channel._context.put_blob
+    spoken = Audio(await keep(make_silence(3.0)), "audio/ogg")
+    await channel.send(saying(HERE, spoken), "")
+    assert chats.last(ANN).json["voice"]["duration"] == 3
+    await channel.send(saying(HERE, spoken, key="k2"), "may be a duplicate")
+    assert chats.last(ANN).text == "(may be a duplicate)" and "voice" in chats.last(ANN).json
+    for key, sound in (("k3", b"RIFF0000WAVE"), ("k4", b"OggS, but of what?")):
+        mime = "audio/wav" if sound[:1] == b"R" else "audio/ogg"
+        await channel.send(saying(HERE, Audio(await keep(sound), mime), key=key), "")
+        name = f"voice.{mime[-3:]}"
+        assert chats.last(ANN).json["document"]["file_name"] == name
+    chats.voiceless.add(ANN)
+    await channel.send(saying(HERE, spoken, key="k5"), "")
+    assert chats.last(ANN).json["document"]["file_name"] == "voice.ogg"
+    with pytest.raises(SendRefused):
+        await channel.send(saying(replace(HERE, chat="12345"), spoken, key="k6"), "")
+    gone = Audio("sha256:" + "0" * 64, "audio/ogg")
+    await channel.send(saying(HERE, gone, key="k7"), "")
+    assert "voice.ogg is no longer there" in chats.said(ANN)[-1]
 
 
 async def test_what_is_said_of_a_file_is_its_caption(

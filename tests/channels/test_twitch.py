@@ -11,6 +11,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from deskhand.channels.base import Speaking
 from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.twitch.channel import TwitchChannel, open_twitch
 from deskhand.testing.channel import MemoryContext
@@ -295,6 +296,7 @@ async def test_files_are_named(server: TwitchServer, open_channel: Open) -> None
     file = File("sha256:1", "evil.test?d=secret", "text/plain", 4)
     await open_channel().send(replace(saying(HERE, "see", file), links=()), "")
     assert server.said()[0] == "see" and "cannot be sent" in server.said()[1]
+    assert not isinstance(open_channel(), Speaking)
     said = "\n".join(server.said())
     assert [said[start:end] for start, end in find_live_spans(said)] == []
 

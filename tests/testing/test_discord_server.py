@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -269,6 +270,66 @@ async def test_discord_py_and_refusals(server: DiscordServer) -> None:
         await refused(direct.send(file=big), 413, 40005)
 
 
+async def test_discord_py_and_voice_messages(server: DiscordServer) -> None:
+    guild = server.guild
+    async with running(server) as client:
+        guild.speaks(ANN, b"OggS", seconds=2.5)
+        await until(lambda: client.seen)
+        _, message = client.seen.pop()
+        assert message.flags.voice and message.attachments[0].is_voice_message()
+        assert message.attachments[0].duration == 2.5
+        place = await (await client.fetch_user(ANN)).create_dm()
+        assert await post_voice(server, place.id, VOICE) == 0
+        sent = await place.fetch_message(guild.last(ANN).id)
+        assert sent.attachments[0].is_voice_message() and sent.attachments[0].waveform == b"ab"
+        with pytest.raises(discord.HTTPException) as caught:
+            await sent.edit(content="what it says")
+        assert caught.value.code == 50162
+
+
+async def post_voice(
+    server: DiscordServer, channel: int, about: dict[str, Any], files: int = 1, **more: Any
+) -> int:
+    """The code with which a voice message is refused; 0 where it is taken. No library sends any."""
+    form = aiohttp.FormData()
+    said = json.dumps({"flags": 1 << 13, "attachments": [about], **more})
+    form.add_field("payload_json", said, content_type="application/json")
+    for i in range(files):
+        form.add_field(f"files[{i}]", b"OggS", filename=about["filename"])
+    headers = {"Authorization": f"Bot {server.token}"}
+    path = f"{server.api_url}/channels/{channel}/messages"
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.post(path, data=form) as answer,
+    ):
+        return int((await answer.json()).get("code", 0))
+
+
+VOICE: dict[str, Any] = {"id": "0", "filename": "v.ogg", "duration_secs": 1.5, "waveform": "YWI="}
+NO_VOICE: list[tuple[int, dict[str, Any], dict[str, Any]]] = [
+    (50159, VOICE, {"content": "words"}),
+    (50159, VOICE, {"embeds": [{"title": "words"}]}),
+    (50160, VOICE, {"files": 2}),
+    (50160, VOICE, {"files": 0}),
+    (50160, {**VOICE, "filename": "a.txt"}, {}),
+    (50161, {**VOICE, "waveform": ""}, {}),
+    (50161, {**VOICE, "waveform": "a"}, {}),
+    (50161, {"id": "0", "filename": "v.ogg", "waveform": "YWI="}, {}),
+    (50035, {**VOICE, "waveform": "AAAA" * 86}, {}),
+]
+
+
+@pytest.mark.parametrize(("code", "about", "more"), NO_VOICE)
+async def test_what_is_no_voice_message(
+    code: int, about: dict[str, Any], more: dict[str, Any], server: DiscordServer
+) -> None:
+    place = server.guild.open_direct(ANN)
+    assert await post_voice(server, place, about, **more) == code
+    assert not server.guild.messages(ANN)
+    server.guild.voiceless.add(place)
+    assert await post_voice(server, place, VOICE) == 50173
+
+
 async def test_a_nonce_is_taken_once(server: DiscordServer) -> None:
     """discord.py asks for `enforce_nonce` wherever there is a nonce."""
     where = server.guild.open_direct(ANN)
@@ -284,6 +345,29 @@ async def test_a_nonce_is_taken_once(server: DiscordServer) -> None:
         with pytest.raises(discord.HTTPException) as caught:
             await place.send("x", nonce="k" * 26)
         assert caught.value.code == 50035
+
+
+async def test_discord_py_looks_back(server: DiscordServer) -> None:
+    """The channels of its servers, and a thread from the message that it was made of."""
+    guild = server.guild
+    root = guild.says(ANN, "the root", GENERAL)
+    thread = guild.thread(ANN, GENERAL, "about it", of=root)
+    guild.says(BOB, "an answer", thread)
+    guild.thread(ANN, GENERAL, "secret", private=True)
+    async with running(server) as client:
+        (found,) = [each async for each in client.fetch_guilds()]
+        channels = await found.fetch_channels()
+        assert [(each.id, each.name) for each in channels] == [(GENERAL, "general")]
+        general = await client.fetch_channel(GENERAL)
+        assert isinstance(general, discord.TextChannel)
+        (first,) = [each async for each in general.history()]
+        assert first.thread is not None and first.thread.id == thread and first.position is None
+        place = await client.fetch_channel(thread)
+        assert isinstance(place, discord.Thread) and place.parent_id == GENERAL
+        answer, starter = [each async for each in place.history()]
+        assert (starter.position, answer.position) == (0, 1)
+        assert starter.type == discord.MessageType.thread_starter_message
+        assert starter.reference is not None and starter.reference.message_id == root.id
 
 
 async def test_discord_py_and_rate_limits(server: DiscordServer) -> None:

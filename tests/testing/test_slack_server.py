@@ -150,6 +150,29 @@ async def test_people_places_and_pages(server: SlackServer) -> None:
     assert found["messages"][0]["metadata"] == marked
 
 
+async def test_what_needs_a_scope_or_an_invitation(server: SlackServer) -> None:
+    workspace = server.workspace
+    general = workspace.channel("general")
+    other = workspace.channel("other", has_bot=False)
+    asked = workspace.says(ANN, "hello", channel=general)
+    bot = web(server)
+    there: dict[str, Any] = {"channel": other, "ts": "1.0"}
+    assert await refusal(bot.conversations_history(channel=other)) == "not_in_channel"
+    assert await refusal(bot.conversations_replies(**there)) == "not_in_channel"
+    workspace.scopes = {"groups:read"}
+    for call in (
+        bot.users_info(user=ANN),
+        bot.conversations_list(),
+        bot.conversations_history(channel=general),
+        bot.conversations_replies(channel=general, ts=asked.ts),
+    ):
+        assert await refusal(call) == "missing_scope"
+    with pytest.raises(SlackApiError) as error:
+        await bot.conversations_list(types="private_channel,public_channel")
+    assert error.value.response["needed"] == "channels:read"
+    assert error.value.response["provided"] == "groups:read"
+
+
 async def test_reactions_and_status(server: SlackServer) -> None:
     asked = server.workspace.says(ANN, "hello")
     where: dict[str, Any] = {"channel": asked.channel, "timestamp": asked.ts}

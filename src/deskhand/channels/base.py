@@ -141,11 +141,69 @@ class Acknowledging(Protocol):
 
 
 @runtime_checkable
+class Speaking(Protocol):
+    """A channel that takes voice messages: `send` takes one `Audio`, OGG with Opus or WAV, and
+    people can play it where they read."""
+
+    @property
+    def takes_voice(self) -> bool: ...
+
+
+@runtime_checkable
 class Typing(Protocol):
     """A channel that can show that an answer is on its way."""
 
     async def show_typing(self, address: Address) -> None:
         """Show it for the next five seconds, or until something is said. Raises ChannelError."""
+        ...
+
+
+class Room(msgspec.Struct, frozen=True):
+    """A place of a platform where people write. `kind` says in a word or two what it is. `joined`:
+    the bot is in it, as far as the platform tells. `public`: everybody who uses the same workspace
+    may read there."""
+
+    id: str
+    name: str
+    kind: str
+    joined: bool = True
+    public: bool = False
+
+
+class PastMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that was written before. `id` is what `Inbound.external_id` is for a new one, `at`
+    is in seconds since the epoch. `sender` is the platform's id of who wrote it, `name` how that is
+    shown there. `thread` is the thread that it stands in or begins, '' for none. `ours`: the bot
+    itself wrote it."""
+
+    id: str
+    sender: str
+    name: str
+    at: float
+    text: str
+    thread: str = ""
+    ours: bool = False
+
+
+@runtime_checkable
+class Reading(Protocol):
+    """A channel that can read what was written before. All of it is content from outside."""
+
+    async def list_rooms(self) -> tuple[Room, ...]:
+        """The rooms that the bot is in, and those that it could be invited to and may know of.
+        Chats with one person need not be among them. Raises SendRefused, with what to do, where the
+        platform does not allow it; ChannelError when it may work later."""
+        ...
+
+    async def read_history(self, address: Address, count: int) -> tuple[PastMessage, ...]:
+        """The last `count` messages of a room, the newest last; with a thread in the address, those
+        of this thread, which has to be in that room. Raises SendRefused where there is no such room
+        or thread, or the bot may not read it; ChannelError when it may work later."""
+        ...
+
+    def find_thread(self, inbound: Inbound) -> Address | None:
+        """The thread in which this was said, where it did not begin with it; None elsewhere. Asks
+        nobody."""
         ...
 
 

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from ..types.errors import ChannelError, SendRefused
-from ..types.labels import Label
+from ..types.labels import UNTRUSTED, Label
 from ..types.messages import Audio, File, Image, Part, Text
 
 MAX_DOWNLOAD_BYTES = 50 * 2**20
@@ -24,13 +24,15 @@ PutBlob = Callable[[bytes], Awaitable[str]]
 
 
 class IncomingFile(msgspec.Struct, frozen=True):
-    """A file as the platform tells of it. `size` is what it says; `is_voice`: somebody spoke it."""
+    """A file as the platform tells of it. `size` is what it says; `is_voice`: somebody spoke it,
+    and with `is_passed_on` that was not, or need not have been, who sends it."""
 
     name: str
     mime: str
     url: str
     size: int = 0
     is_voice: bool = False
+    is_passed_on: bool = False
 
 
 async def read_incoming_file(
@@ -47,10 +49,18 @@ async def read_incoming_file(
         return Text(f"[{name} could not be fetched: {error}]\n", passed_on)
     blob = await keep(data)
     if file.is_voice:
-        return Audio(blob, file.mime)
+        label = passed_on if file.is_passed_on else UNTRUSTED
+        return Audio(blob, name_audio_type(file.mime), label=label)
     if file.mime in _PICTURES:
         return Image(blob, file.mime, name)
     return File(blob, name, file.mime, len(data))
+
+
+def name_audio_type(mime: str) -> str:
+    """The media type of a voice message. Some platforms take MP4 and WebM for videos whatever is in
+    them; one of which nothing is known is OGG, which most record."""
+    kind, _, form = mime.partition(";")[0].strip().lower().partition("/")
+    return f"audio/{form}" if form and kind in ("audio", "video") else "audio/ogg"
 
 
 async def _fetch(url: str, fetch: Download) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from ..types.commit import Choices, Outgoing
-from ..types.messages import File, Image, Text
+from ..types.messages import Audio, File, Image, Text
 from .markup import break_addresses
 from .rich_text import Rich, Span, count_units, defang_links, render_markdown, split_text
 
@@ -20,6 +20,10 @@ _ALLOW_ALL = "Allow all of these?\n"
 _WAITS = "This needs approval:\n"
 _BUTTON_LABELS = {"once": "Yes, once", "always": "Always this", "no": "No", "never": "Never this"}
 _JOINT_BUTTON_LABELS = {"once": "Yes, all", "each": "One by one", "no": "No"}
+_VOICE_NAMES = {"audio/ogg": "voice.ogg", "audio/wav": "voice.wav"}
+
+Attachment = Image | File | Audio
+"""What is sent as bytes beside the words."""
 
 
 class MessageForm(msgspec.Struct, frozen=True):
@@ -38,8 +42,15 @@ class Piece(msgspec.Struct, frozen=True):
     """One message: words, or a file with its caption. `asks`: the buttons stand beneath it."""
 
     words: Rich = Rich("")
-    file: Image | File | None = None
+    file: Attachment | None = None
     asks: bool = False
+
+
+def find_attachment_name(part: Attachment) -> str:
+    """Under which name it is sent. A recording has none of its own."""
+    if isinstance(part, Audio):
+        return _VOICE_NAMES.get(part.mime, "voice")
+    return part.name or "file"
 
 
 def is_long(outgoing: Outgoing) -> bool:
@@ -51,10 +62,11 @@ def is_long(outgoing: Outgoing) -> bool:
 def make_pieces(outgoing: Outgoing, form: MessageForm, *, over: bool = False) -> list[Piece]:
     """The messages that it takes. The words stand with the first file, and go on behind it where
     they are too long for that; with `over` they are written over a message that is there, which
-    takes no file."""
+    takes no file. Words stand before a recording, as most voice messages take none."""
     ask = outgoing.ask
-    files = [part for part in outgoing.parts if isinstance(part, Image | File)]
-    captioned = bool(files and form.caption) and ask is None and not over
+    files = [part for part in outgoing.parts if isinstance(part, Attachment)]
+    takes_caption = bool(files and form.caption) and not isinstance(files[0], Audio)
+    captioned = takes_caption and ask is None and not over
     texts = render_texts(
         outgoing, form, first=max(form.caption - NOTE_UNITS, 1) if captioned else 0
     )
@@ -98,13 +110,15 @@ def render_texts(outgoing: Outgoing, form: MessageForm, first: int = 0) -> list[
 
 
 def _split(
-    rich: Rich, markup: Callable[[Rich], str] | None, limit: int, first: int = 0
+    rich: Rich, markup: Callable[[Rich], str] | None, limit: int, first: int = 0, cut: int = 0
 ) -> Iterator[Rich]:
-    """In pieces that are short enough once they are marked up."""
-    for i, piece in enumerate(split_text(rich, limit, first)):
+    """In pieces that are short enough once they are marked up: cut at `cut` units, or at the limit,
+    and one that its marks make too long at half of that."""
+    for i, piece in enumerate(split_text(rich, cut or limit, first)):
         most = first if first and i == 0 else limit
-        if markup is not None and most > 1 and count_units(markup(piece)) > most:
-            yield from _split(piece, markup, most // 2)
+        size = most if first and i == 0 else cut or limit
+        if markup is not None and size > 1 and count_units(markup(piece)) > most:
+            yield from _split(piece, markup, most, cut=size // 2)
         else:
             yield piece
 

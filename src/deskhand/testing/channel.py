@@ -8,7 +8,15 @@ from pathlib import Path
 
 import anyio
 
-from ..channels.base import Channel, ChannelContext, Editing
+from ..channels.base import (
+    Channel,
+    ChannelContext,
+    Editing,
+    PastMessage,
+    Reading,
+    Room,
+    Speaking,
+)
 from ..channels.settings import ChannelConfig
 from ..config.clock import SystemClock
 from ..types.commit import Outgoing
@@ -100,6 +108,48 @@ class MemoryChannel:
         return str(len(self.sent))
 
 
+class MemorySpeaker(MemoryChannel):
+    """One that takes voice messages."""
+
+    takes_voice = True
+
+
+class MemoryReader(MemoryChannel):
+    """One that can be read: `rooms`, and the messages of each by its chat, or by its chat and
+    thread. Threads are known by `Address.thread`; what begins one has its id. `asked` are the
+    addresses that were read. With `away` it cannot be reached, with `hangs` it never answers."""
+
+    def __init__(self, name: str = "memory") -> None:
+        super().__init__(name)
+        self.rooms: list[Room] = []
+        self.history: dict[tuple[str, str], list[PastMessage]] = {}
+        self.asked: list[Address] = []
+        self.away = False
+        self.hangs = False
+
+    async def list_rooms(self) -> tuple[Room, ...]:
+        self._reach()
+        return tuple(self.rooms)
+
+    async def read_history(self, address: Address, count: int) -> tuple[PastMessage, ...]:
+        self.asked.append(address)
+        self._reach()
+        if self.hangs:
+            await anyio.sleep_forever()
+        found = self.history.get((address.chat, address.thread))
+        if found is None:
+            raise SendRefused("there is no such room")
+        return tuple(found[-count:])
+
+    def find_thread(self, inbound: Inbound) -> Address | None:
+        address = inbound.address
+        return address if address.thread not in ("", inbound.external_id) else None
+
+    def _reach(self) -> None:
+        if self.away:
+            raise ChannelError("nobody is there", unsent=True)
+
+
 class MemoryEditor(MemoryChannel):
     """One whose messages can be changed. `posts` are they as they read now, by their names; with
     `away` it cannot be reached. There is no chat `nowhere`. Each change is a boundary of the
@@ -154,3 +204,5 @@ def _shown(outgoing: Outgoing, mark: str) -> str:
 _: type[Channel] = MemoryChannel
 _editing: type[Editing] = MemoryEditor
 _context: type[ChannelContext] = MemoryContext
+_speaking: type[Speaking] = MemorySpeaker
+_reading: type[Reading] = MemoryReader

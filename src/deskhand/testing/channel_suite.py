@@ -10,12 +10,13 @@ from typing import Protocol, cast
 import anyio
 from msgspec.structs import replace
 
-from ..channels.base import Channel, Editing, Healthy, Typing
+from ..channels.base import Channel, Editing, Healthy, Speaking, Typing
 from ..gateway.inbound_body import label_parts
 from ..types.commit import Outgoing, SayPart
 from ..types.errors import ChannelError, SendRefused
 from ..types.identity import Address, Inbound, Principal, Said
 from ..types.messages import Audio, File, Image, Text
+from .ogg import make_silence
 from .wrappings import OF_ADDRESSES
 
 WAIT_S = 10.0
@@ -50,6 +51,20 @@ class Stage(Protocol):
 
     async def bot_says(self, text: str) -> bool:
         """Another bot writes, where the person does. False where the platform has no bots."""
+        ...
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        """What the channel has kept, and what it can send, by name."""
+        ...
+
+    async def speaks(self, recording: bytes) -> bool:
+        """The person sends a voice message. False where the platform has none."""
+        ...
+
+    async def spoken(self) -> Sequence[bytes] | None:
+        """The voice messages that the account sent, where the platform has them, else the files of
+        sound; None where it takes neither."""
         ...
 
     async def said(self) -> Sequence[str]:
@@ -236,6 +251,33 @@ async def a_bot_is_no_person(stage: Stage) -> None:
     assert not inbound.by_program
 
 
+async def what_is_spoken_comes_in_as_a_recording(stage: Stage) -> None:
+    """Untouched: whoever listens to it needs all of it."""
+    channel = stage.open()
+    recording = make_silence(1.0, serial=7)
+    if await stage.speaks(recording):
+        (inbound,) = await take(channel, 1, confirm=True)
+        assert isinstance(inbound.body, Said), inbound
+        (audio,) = inbound.body.message.parts
+        assert isinstance(audio, Audio) and audio.mime == "audio/ogg", audio
+        assert stage.blobs[audio.blob] == recording
+
+
+async def a_voice_message_arrives(stage: Stage) -> None:
+    """The written answer stands above it. It goes where it can be played, and nowhere else."""
+    channel, here = await _place(stage)
+    if not isinstance(channel, Speaking) or not channel.takes_voice:
+        assert await stage.spoken() is None, "it could be played there"
+        return
+    recording = make_silence(2.0, serial=8)
+    stage.blobs["sha256:spoken"] = recording
+    await channel.send(saying(here, "in writing"), "")
+    audio = Audio("sha256:spoken", "audio/ogg")
+    await channel.send(saying(here, audio, key="k2"), "")
+    assert await stage.spoken() == [recording]
+    assert (await stage.said())[0].strip() == "in writing"
+
+
 async def an_address_that_is_not_allowed_leads_nowhere(stage: Stage) -> None:
     """However it is written, and whatever the channel's renderer makes of that."""
     channel, here = await _place(stage)
@@ -301,6 +343,8 @@ CASES: tuple[Case, ...] = (
     what_looks_like_markup_arrives,
     what_is_passed_on_is_not_their_word,
     a_bot_is_no_person,
+    what_is_spoken_comes_in_as_a_recording,
+    a_voice_message_arrives,
     an_address_that_is_not_allowed_leads_nowhere,
     a_chat_that_is_not_there_is_refused,
     who_is_away_is_a_channel_error,

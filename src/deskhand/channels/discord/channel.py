@@ -23,7 +23,7 @@ from websockets.exceptions import WebSocketException
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Answer, Edit, Inbound
-from ...types.messages import File, Image
+from ...types.messages import Audio
 from ..base import (
     Acknowledging,
     Allowing,
@@ -36,19 +36,31 @@ from ..base import (
     Instructing,
     Introducing,
     Introduction,
+    PastMessage,
+    Reading,
     Removing,
+    Room,
+    Speaking,
     Typing,
 )
 from ..health_record import HealthRecord
 from ..incoming_files import MAX_DOWNLOAD_BYTES
 from ..long_sends import LongSends
+from ..ogg_duration import find_ogg_voice
 from ..only_reader import only_reader
-from ..pieces import MessageForm, Piece, prepend_note
+from ..pieces import Attachment, MessageForm, Piece, find_attachment_name, prepend_note
 from ..web_api import ApiFault, WebApi
 from .gateway import Event, Gateway, Resume
+from .history import History
 from .markdown import write_markdown
 from .reader import EPOCH_MS, Json, Reader
-from .translate import MAX_LABEL_CHARS, make_change, make_message, translate_error
+from .translate import (
+    MAX_LABEL_CHARS,
+    make_change,
+    make_message,
+    make_voice_message,
+    translate_error,
+)
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +114,7 @@ class DiscordChannel:
     name."""
 
     idempotent = False
+    takes_voice = True
 
     def __init__(self, context: ChannelContext, token: str) -> None:
         self.name = context.name
@@ -115,7 +128,9 @@ class DiscordChannel:
         self._cursor = Cursor()
         self._behind: set[str] = set()
         self._record = HealthRecord(context.now)
+        self._threads: dict[str, str] = {}
         self._long_sends = LongSends(FORM)
+        self._history = History(self._call)
 
     # ------------------------------------------------------------------ in
 
@@ -128,6 +143,7 @@ class DiscordChannel:
                 str(self._me["id"]),
                 self._download,
                 self._context.put_blob,
+                self._threads,
                 all_groups=self._all_groups,
             )
             self._cursor = self._load_cursor()
@@ -341,9 +357,9 @@ class DiscordChannel:
         made = await self._call("POST", path, make_message(outgoing, piece, i))
         return str(made["id"])
 
-    async def _send_file(self, outgoing: Outgoing, piece: Piece, file: Image | File, i: int) -> str:
+    async def _send_file(self, outgoing: Outgoing, piece: Piece, file: Attachment, i: int) -> str:
         """One file with its caption."""
-        name = file.name or "file"
+        name = find_attachment_name(file)
         why = ""
         try:
             data = await self._context.get_blob(file.blob)
@@ -355,16 +371,37 @@ class DiscordChannel:
         if why:
             words = prepend_note(piece.words, why)
             return await self._send_text(outgoing, replace(piece, words=words, file=None), i, "")
-        form = aiohttp.FormData(quote_fields=False)
+        voice = find_ogg_voice(data) if isinstance(file, Audio) else None
+        if voice is not None and not piece.words.text:  # a note has no place in a voice message
+            with suppress(SendRefused):  # they may not be sent in this chat: then as a file
+                message = make_voice_message(outgoing, i, voice, name)
+                return await self._upload(outgoing.address, message, name, data)
         message = make_message(outgoing, piece, i)
+        return await self._upload(outgoing.address, message, name, data)
+
+    async def _upload(self, address: Address, message: Json, name: str, data: bytes) -> str:
+        """Post a message with one file."""
+        form = aiohttp.FormData(quote_fields=False)
         form.add_field(
             "payload_json", msgspec.json.encode(message).decode(), content_type="application/json"
         )
         form.add_field("files[0]", data, filename=name, content_type="application/octet-stream")
         async with self._translate_errors():
-            path = f"/channels/{outgoing.address.chat}/messages"
-            made = await self._api.upload("POST", path, form)
+            made = await self._api.upload("POST", f"/channels/{address.chat}/messages", form)
         return str(made["id"])
+
+    # ------------------------------------------------------------------ what was written before
+
+    async def list_rooms(self) -> tuple[Room, ...]:
+        return await self._history.list_rooms()
+
+    async def read_history(self, address: Address, count: int) -> tuple[PastMessage, ...]:
+        async with self._translate_errors():
+            await self._open()
+        return await self._history.read(address, count, str(self._me["id"]))
+
+    def find_thread(self, inbound: Inbound) -> Address | None:
+        return inbound.address if inbound.address.chat in self._threads else None
 
     # ------------------------------------------------------------------ facts
 
@@ -409,6 +446,8 @@ class DiscordChannel:
 _: type[Channel] = DiscordChannel
 _editing: type[Editing] = DiscordChannel
 _typing: type[Typing] = DiscordChannel
+_speaking: type[Speaking] = DiscordChannel
+_reading: type[Reading] = DiscordChannel
 _more: tuple[type[Removing], type[Acknowledging], type[Introducing]] = (
     DiscordChannel,
     DiscordChannel,

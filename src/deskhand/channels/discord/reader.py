@@ -14,6 +14,7 @@ from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Sa
 from ...types.labels import Label
 from ...types.messages import File, Message, Part, Text
 from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
+from ..thread_roots import remember_thread
 
 Json = Mapping[str, Any]
 PRESS_PREFIX = "press:"
@@ -22,7 +23,7 @@ message."""
 PASSED_ON = Label("untrusted", source="something passed on in Discord")
 EPOCH_MS = 1_420_070_400_000
 """When the count of https://discord.com/developers/docs/reference#snowflakes begins."""
-_MESSAGES = (0, 19)
+SAID_TYPES = (0, 19)
 """A message and a reply; all other types are about the channel."""
 _VOICE_MESSAGE = 1 << 13
 _FORWARD = 1
@@ -35,12 +36,20 @@ class Reader:
     it."""
 
     def __init__(
-        self, channel: str, me: str, fetch: Download, keep: PutBlob, *, all_groups: bool
+        self,
+        channel: str,
+        me: str,
+        fetch: Download,
+        keep: PutBlob,
+        threads: dict[str, str],
+        *,
+        all_groups: bool,
     ) -> None:
         self._channel = channel
         self._me = me
         self._fetch = fetch
         self._keep = keep
+        self._threads = threads
         self._all_groups = all_groups
 
     async def read(self, kind: str, event: Json, name: str, now: float) -> Inbound | None:
@@ -58,7 +67,7 @@ class Reader:
                 return None
 
     async def read_message(self, event: Json) -> Inbound | None:
-        if event.get("type", 0) not in _MESSAGES or not self._is_addressed(event):
+        if event.get("type", 0) not in SAID_TYPES or not self._is_addressed(event):
             return None
         parts = await self._read_parts(event)
         if not parts:
@@ -67,6 +76,9 @@ class Reader:
         reply = "" if reference.get("type") == _FORWARD else str(reference.get("message_id", ""))
         body = Said(Message("user", parts))
         at = read_snowflake_time(str(event["id"]))
+        if "position" in event:  # it has one in a thread, and nowhere else
+            chat = str(event["channel_id"])
+            remember_thread(self._threads, chat, chat)
         return self._make_inbound(str(event["id"]), event, at, body, reply)
 
     def _read_edit(self, event: Json) -> Inbound | None:
@@ -129,26 +141,15 @@ class Reader:
         return self._me in mentioned or replied.get("id") == self._me
 
     def _read_text(self, event: Json) -> str:
-        """What was written, with names in the place of numbers, and without the name by which the
-        bot was called."""
-        people = {str(each.get("id")): each for each in event.get("mentions") or ()}
-
-        def read_mark(found: re.Match[str]) -> str:
-            kind, number = found[1], found[2]
-            if kind in ("@", "@!") and number in people:
-                return f"@{people[number].get('username')}"  # other names are free text
-            return kind.lstrip("a") if kind.endswith(":") else found[0]
-
-        text = re.sub(rf",?\s{{0,3}}<@!?{self._me}>[:,]?", "", str(event.get("content", "")))
-        return _MARK.sub(read_mark, text).strip()
+        """What was written, without the name by which the bot was called."""
+        return read_words(event, me=self._me)
 
     async def _read_parts(self, event: Json) -> tuple[Part, ...]:
         """Files first, so that what is said of them comes after."""
-        voice = bool(int(event.get("flags") or 0) & _VOICE_MESSAGE)
-        parts = await self._read_files(event, voice=voice)
+        parts = await self._read_files(event, passed_on=False)
         for snapshot in event.get("message_snapshots") or ():
             passed = snapshot.get("message") or {}
-            parts += await self._read_files(passed, voice=False)
+            parts += await self._read_files(passed, passed_on=True)
             if words := str(passed.get("content", "")):
                 # It is not their word that they pass on: it enters as what stands in a file does.
                 data = words.encode()
@@ -162,19 +163,41 @@ class Reader:
             parts.append(Text(text))
         return tuple(parts)
 
-    async def _read_files(self, event: Json, *, voice: bool) -> list[Part]:
-        return [await self._read_file(each, voice) for each in event.get("attachments") or ()]
+    async def _read_files(self, event: Json, *, passed_on: bool) -> list[Part]:
+        voice = bool(int(event.get("flags") or 0) & _VOICE_MESSAGE)
+        return [
+            await self._read_file(each, voice=voice, passed_on=passed_on)
+            for each in event.get("attachments") or ()
+        ]
 
-    async def _read_file(self, file: Json, voice: bool) -> Part:
+    async def _read_file(self, file: Json, *, voice: bool, passed_on: bool) -> Part:
         mime = str(file.get("content_type") or "application/octet-stream")
         found = IncomingFile(
             str(file.get("filename") or "file"),
             mime.partition(";")[0],
             str(file.get("url", "")),
             int(file.get("size") or 0),
-            voice,
+            is_voice=voice,
+            is_passed_on=passed_on,
         )
         return await read_incoming_file(found, self._fetch, self._keep, "Discord")
+
+
+def read_words(event: Json, *, me: str = "") -> str:
+    """What was written in a message, with names in the place of numbers. The name of the bot `me`
+    is left out."""
+    people = {str(each.get("id")): each for each in event.get("mentions") or ()}
+
+    def read_mark(found: re.Match[str]) -> str:
+        kind, number = found[1], found[2]
+        if kind in ("@", "@!") and number in people:
+            return f"@{people[number].get('username')}"  # other names are free text
+        return kind.lstrip("a") if kind.endswith(":") else found[0]
+
+    text = str(event.get("content") or "")
+    if me:
+        text = re.sub(rf",?\s{{0,3}}<@!?{re.escape(me)}>[:,]?", "", text)
+    return _MARK.sub(read_mark, text).strip()
 
 
 def read_snowflake_time(name: str) -> float:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from hashlib import sha256
 from typing import Any
 
 from ...types.commit import Choices, Outgoing
 from ...types.errors import ChannelError, LoginRefused, SendRefused
+from ..ogg_duration import OggVoice
 from ..pieces import Piece, find_button_label, has_buttons
 from ..web_api import ApiFault
 from .markdown import write_markdown
 
 SUPPRESS_EMBEDS = 1 << 2
 SUPPRESS_NOTIFICATIONS = 1 << 12
+IS_VOICE_MESSAGE = 1 << 13
+WAVEFORM_POINTS = 256
+WAVEFORM_PEAK = 255
 MAX_LABEL_CHARS = 80
 MAX_CUSTOM_ID_CHARS = 100
 _ROW = 5
@@ -72,6 +77,27 @@ def make_message(outgoing: Outgoing, piece: Piece, number: int) -> dict[str, Any
     if piece.asks and outgoing.ask is not None:
         message["components"] = make_buttons(outgoing.ask)
     return message
+
+
+def make_voice_message(
+    outgoing: Outgoing, number: int, voice: OggVoice, name: str
+) -> dict[str, Any]:
+    """The same of a voice message, which takes neither words nor anything else beside its one file.
+
+    https://discord.com/developers/docs/resources/message#attachment-object: the waveform has at
+    most 256 points of a byte each.
+    """
+    message = make_message(outgoing, Piece(), number)
+    del message["content"]
+    waveform = bytes(voice.draw_waveform(WAVEFORM_POINTS, WAVEFORM_PEAK))
+    about = {
+        "id": "0",
+        "filename": name,
+        "duration_secs": voice.duration_s,
+        "waveform": b64encode(waveform).decode(),
+    }
+    flags = IS_VOICE_MESSAGE | (message["flags"] & SUPPRESS_NOTIFICATIONS)
+    return {**message, "flags": flags, "attachments": [about]}
 
 
 def make_change(outgoing: Outgoing, piece: Piece) -> dict[str, Any]:

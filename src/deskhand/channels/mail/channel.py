@@ -26,7 +26,6 @@ import msgspec
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Inbound
-from ...types.messages import File, Image
 from ..base import (
     Allowing,
     Channel,
@@ -36,11 +35,19 @@ from ..base import (
     Instructing,
     Introducing,
     Introduction,
+    Speaking,
 )
 from ..health_record import HealthRecord
 from ..markup import write_html, write_plain
 from ..only_reader import only_reader
-from ..pieces import MessageForm, is_long, prepend_note, render_texts
+from ..pieces import (
+    Attachment,
+    MessageForm,
+    find_attachment_name,
+    is_long,
+    prepend_note,
+    render_texts,
+)
 from ..rich_text import Rich
 from .imap import FoundMail, Imap, ImapGone, ImapRefused, MailCursor, connect_imap
 from .reader import Letter, parse_mail, parse_mail_id, read_letter, read_mail, read_subject
@@ -129,6 +136,7 @@ class MailChannel:
     """One mailbox. Each thread is a conversation with the one who began it."""
 
     idempotent = False
+    takes_voice = True
 
     def __init__(self, context: ChannelContext, servers: MailServers) -> None:
         self.name = context.name
@@ -234,10 +242,10 @@ class MailChannel:
         pieces = await anyio.to_thread.run_sync(render) if is_long(outgoing) else render()
         topic = " ".join("".join(each.text for each in pieces[:1]).split())
         notes: list[str] = [mark] if mark else []
-        files: list[tuple[Image | File, bytes]] = []
+        files: list[tuple[Attachment, bytes]] = []
         size = 0
         for part in outgoing.parts:
-            if isinstance(part, Image | File):
+            if isinstance(part, Attachment):
                 data, why = await self._load(part, size)
                 size += len(data)
                 notes += [why] if why else []
@@ -258,7 +266,7 @@ class MailChannel:
             mail.add_alternative(page, subtype="html")
         for file, data in files:
             kind, _, sub = (file.mime or "").partition("/")
-            name = "".join(char for char in file.name or "file" if char.isprintable())
+            name = "".join(char for char in find_attachment_name(file) if char.isprintable())
             if not (kind and sub):
                 kind, sub = "application", "octet-stream"
             mail.add_attachment(data, maintype=kind, subtype=sub, filename=name)
@@ -290,9 +298,9 @@ class MailChannel:
                     await imap.close()
         return self._subjects.get(message_id, "")
 
-    async def _load(self, file: Image | File, before: int) -> tuple[bytes, str]:
+    async def _load(self, file: Attachment, before: int) -> tuple[bytes, str]:
         """A file, or b"" and why it is not there."""
-        name = file.name or "file"
+        name = find_attachment_name(file)
         try:
             data = await self._context.get_blob(file.blob)
         except BlobMissing:
@@ -419,3 +427,4 @@ _others: tuple[type[Instructing], type[Allowing], type[Healthy], type[Introducin
     MailChannel,
     MailChannel,
 )
+_speaking: type[Speaking] = MailChannel

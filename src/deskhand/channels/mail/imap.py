@@ -19,8 +19,8 @@ from anyio.abc import ByteStream
 
 CALL_S = 60.0
 CONNECT_S = 20.0
-IDLE_S = 25 * 60.0
-"""A server may hang up on who is idle for half an hour."""
+IDLE_S = 4 * 60.0
+"""After so long without news the server is asked whether it is still there."""
 POLL_S = 60.0
 """How often a server is asked that knows no IDLE."""
 MAX_LINE_BYTES = 2**20
@@ -63,10 +63,15 @@ class FoundMail(msgspec.Struct, frozen=True):
 
 
 class Imap:
-    """A connection, used by one task."""
+    """A connection, used by one task. A server that answers nothing for `call_s` is given up; it is
+    asked after `idle_s` without news."""
 
-    def __init__(self, stream: ByteStream) -> None:
+    def __init__(
+        self, stream: ByteStream, *, call_s: float = CALL_S, idle_s: float = IDLE_S
+    ) -> None:
         self._stream = stream
+        self._call_s = call_s
+        self._idle_s = idle_s
         self._buffer = bytearray()
         self._number = 0
         self._is_news = False
@@ -74,10 +79,10 @@ class Imap:
 
     async def log_in(self, user: str, password: str) -> None:
         """Raises ImapRefused, ImapGone, TimeoutError."""
-        with anyio.fail_after(CALL_S):
+        with anyio.fail_after(self._call_s):
             await self._read_response()  # the greeting
         tag = await self._begin("AUTHENTICATE PLAIN")
-        with anyio.fail_after(CALL_S):
+        with anyio.fail_after(self._call_s):
             answer = await self._read_response()
             if answer.text.startswith(b"+"):
                 secret = b64encode(f"\0{user}\0{password}".encode())
@@ -94,7 +99,7 @@ class Imap:
         """All that the server answers. Raises ImapRefused, ImapGone, TimeoutError."""
         tag = await self._begin(command)
         found: list[Response] = []
-        with anyio.fail_after(CALL_S):
+        with anyio.fail_after(self._call_s):
             while True:
                 answer = await self._read_response()
                 found.append(answer)
@@ -112,13 +117,13 @@ class Imap:
             await anyio.sleep(POLL_S)
             return
         tag = await self._begin("IDLE")
-        with anyio.fail_after(CALL_S):
+        with anyio.fail_after(self._call_s):
             while not (await self._read_response()).text.startswith(b"+"):
                 pass
-        with anyio.move_on_after(IDLE_S):  # what was received of a line stays in the buffer
+        with anyio.move_on_after(self._idle_s):  # what was received of a line stays in the buffer
             while not self._is_news:
                 await self._read_response()
-        with anyio.fail_after(CALL_S):
+        with anyio.fail_after(self._call_s):
             await self._send(b"DONE\r\n")
             while not (await self._read_response()).text.startswith(tag + b" "):
                 pass
@@ -230,7 +235,7 @@ class Imap:
 
     async def _send(self, data: bytes) -> None:
         try:
-            with anyio.fail_after(CALL_S):
+            with anyio.fail_after(self._call_s):
                 await self._stream.send(data)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise ImapGone("the server has closed the connection") from error

@@ -19,7 +19,7 @@ from hashlib import sha256
 import msgspec
 
 from ...types.identity import Address, Inbound, Said
-from ...types.labels import Label
+from ...types.labels import UNTRUSTED, Label
 from ...types.messages import Audio, File, Image, Message, Part, Text
 from .authentication import is_vouched_for, read_sender
 from .quoting import html_to_text, is_forwarded, split_quoted
@@ -108,12 +108,13 @@ async def read_mail(
     mail: EmailMessage, letter: Letter, here: Address, keep: PutBlob, now: float
 ) -> Inbound | None:
     """What there is in it for an agent; None for an empty one."""
-    parts = await _read_files(mail, keep)
     own, quoted = split_quoted(_read_text(mail)[:MAX_TEXT_CHARS])
+    passed_on = bool(quoted) and is_forwarded(quoted)
+    parts = await _read_files(mail, keep, PASSED_ON if passed_on else UNTRUSTED)
     ours = re.fullmatch(
         rf"[0-9a-f]{{32}}@{re.escape(here.account.rpartition('@')[2])}", letter.answers
     )
-    if quoted and (not ours or is_forwarded(quoted)):
+    if quoted and (not ours or passed_on):
         # In an answer to us it is what was said here before.
         data = quoted.encode()
         parts.append(File(await keep(data), "quoted mail.txt", "text/plain", len(data)))
@@ -185,7 +186,9 @@ def _decode(body: EmailMessage) -> str:
         return data.decode(errors="replace") if isinstance(data, bytes) else ""
 
 
-async def _read_files(mail: EmailMessage, keep: PutBlob) -> list[Part]:
+async def _read_files(mail: EmailMessage, keep: PutBlob, spoken: Label) -> list[Part]:
+    """What is attached; `spoken` is the label of recordings. No mail says whether one is of a voice
+    or of music."""
     found: list[Part] = []
     for part in [each for each in _list_leaves(mail) if _is_file(each)][:MAX_FILES]:
         name = part.get_filename() or "attached"
@@ -200,7 +203,7 @@ async def _read_files(mail: EmailMessage, keep: PutBlob) -> list[Part]:
         if mime in _PICTURES:
             found.append(Image(blob, mime, name))
         elif mime.startswith("audio/"):
-            found.append(Audio(blob, mime))
+            found.append(Audio(blob, mime, label=spoken))
         else:
             found.append(File(blob, name, mime, len(data)))
     return found

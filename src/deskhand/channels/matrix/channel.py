@@ -8,7 +8,7 @@ so that the homeserver drops one that is sent again.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from hashlib import sha256
 from typing import Any
@@ -20,7 +20,7 @@ import msgspec
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Edit, Inbound
-from ...types.messages import File, Image
+from ...types.messages import Audio
 from ..base import (
     Acknowledging,
     Allowing,
@@ -33,19 +33,25 @@ from ..base import (
     Instructing,
     Introducing,
     Introduction,
+    PastMessage,
+    Reading,
     Removing,
+    Room,
+    Speaking,
     Typing,
 )
 from ..health_record import HealthRecord
 from ..incoming_files import MAX_DOWNLOAD_BYTES
 from ..long_sends import LongSends
 from ..markup import write_html, write_plain
+from ..ogg_duration import find_ogg_voice
 from ..only_reader import only_reader
-from ..pieces import MessageForm, Piece, prepend_note
+from ..pieces import Attachment, MessageForm, Piece, find_attachment_name, prepend_note
 from ..rich_text import Rich
 from ..thread_roots import remember_thread
 from ..web_api import ApiFault, WebApi
-from .reader import Json, Reader
+from .history import History
+from .reader import VOICE_MARK, Json, Reader
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +65,8 @@ GAP_PAGE = 100
 MAX_REMEMBERED = 2_000
 MAX_OLD_CHARS = 500
 """So much of a change is said to programs that know no changes."""
+WAVEFORM_POINTS = 100
+WAVEFORM_PEAK = 1024
 READ_REACTION = "👀"
 _V3 = "/_matrix/client/v3"
 _MEDIA_TYPES = {"image": "m.image", "audio": "m.audio", "video": "m.video"}
@@ -107,6 +115,7 @@ class MatrixChannel:
     """One account. Rooms that it is invited to are joined."""
 
     idempotent = True
+    takes_voice = True
 
     def __init__(self, context: ChannelContext, token: str) -> None:
         self.name = context.name
@@ -121,6 +130,7 @@ class MatrixChannel:
         self._changes: dict[str, int] = {}
         self._record = HealthRecord(context.now)
         self._long_sends = LongSends(FORM)
+        self._history = History(self._get)
 
     # ------------------------------------------------------------------ in
 
@@ -340,26 +350,52 @@ class MatrixChannel:
             content["m.relates_to"] = relation
         return content
 
-    async def _make_file(self, file: Image | File) -> dict[str, Any]:
-        name = file.name or "file"
+    async def _make_file(self, file: Attachment) -> dict[str, Any]:
+        name = find_attachment_name(file)
         try:
             data = await self._context.get_blob(file.blob)
         except BlobMissing:
-            gone = prepend_note(Rich(""), f"{name} is no longer there")
-            return {"msgtype": "m.text", "body": gone.text, "m.mentions": {}}
+            return _make_note(f"{name} is no longer there")
         mime = file.mime or "application/octet-stream"
-        async with self._translate_errors():
-            path = f"/_matrix/media/v3/upload?filename={quote(name)}"
-            put = await self._api.upload("POST", path, data, {"Content-Type": mime})
+        try:
+            put = await self._upload(name, mime, data)
+        except SendRefused as refused:  # most often it is too large
+            return _make_note(f"{name} was not sent: {refused}")
         kind = _MEDIA_TYPES.get(mime.partition("/")[0], "m.file")
         info = {"mimetype": mime, "size": len(data)}
         place = {"url": put["content_uri"], "info": info}
-        return {"msgtype": kind, "body": name, "m.mentions": {}, **place}
+        content = {"msgtype": kind, "body": name, "m.mentions": {}, **place}
+        return _mark_as_voice(content, data) if isinstance(file, Audio) else content
+
+    async def _upload(self, name: str, mime: str, data: bytes) -> Json:
+        path = f"/_matrix/media/v3/upload?filename={quote(name)}"
+        async with self._translate_errors():
+            put: Json = await self._api.upload("POST", path, data, {"Content-Type": mime})
+        return put
 
     async def _put(self, room: str, kind: str, content: Json, name: str) -> str:
         """Send an event under this name of ours; returns the homeserver's."""
         path = f"/rooms/{quote(room, safe='')}/send/{kind}/{_make_transaction(name)}"
         return str((await self._call("PUT", path, body=content))["event_id"])
+
+    # ------------------------------------------------------------------ what was written before
+
+    async def list_rooms(self) -> tuple[Room, ...]:
+        return await self._history.list_rooms()
+
+    async def read_history(self, address: Address, count: int) -> tuple[PastMessage, ...]:
+        async with self._translate_errors():
+            await self._open()
+        if await self._is_encrypted(address.chat):
+            raise SendRefused("the room is encrypted, and what is written there cannot be read")
+        return await self._history.read(address, count, self._me)
+
+    def find_thread(self, inbound: Inbound) -> Address | None:
+        return inbound.address if inbound.address.thread else None
+
+    async def _get(self, path: str, params: Mapping[str, str]) -> Any:
+        async with self._translate_errors():
+            return await self._api.call("GET", f"/_matrix/client{path}", params=params)
 
     # ------------------------------------------------------------------ facts
 
@@ -438,6 +474,30 @@ def _make_relation(outgoing: Outgoing, *, first: bool) -> dict[str, Any]:
     return {"m.in_reply_to": {"event_id": reply}} if reply and outgoing.address.group else {}
 
 
+def _make_note(note: str) -> dict[str, Any]:
+    """The content of a message that stands where a file should be."""
+    return {"msgtype": "m.text", "body": prepend_note(Rich(""), note).text, "m.mentions": {}}
+
+
+def _mark_as_voice(content: dict[str, Any], data: bytes) -> dict[str, Any]:
+    """The content as that of a voice message, where the recording is OGG with Opus.
+
+    Element X cannot move about in one without a waveform, which has 30 to 120 points of 0 to 1024:
+    https://github.com/matrix-org/matrix-spec-proposals/pull/3246
+    """
+    voice = find_ogg_voice(data)
+    if voice is None:
+        return content
+    duration_ms = round(1000 * voice.duration_s)
+    waveform = voice.draw_waveform(WAVEFORM_POINTS, WAVEFORM_PEAK)
+    return {
+        **content,
+        "info": {**content["info"], "duration": duration_ms},
+        "org.matrix.msc1767.audio": {"duration": duration_ms, "waveform": waveform},
+        VOICE_MARK: {},
+    }
+
+
 def _make_edit(content: dict[str, Any], of: str) -> dict[str, Any]:
     """The content that says it instead of that event; the copy outside is for programs that know no
     edits."""
@@ -454,6 +514,8 @@ def _make_edit(content: dict[str, Any], of: str) -> dict[str, Any]:
 _: type[Channel] = MatrixChannel
 _editing: type[Editing] = MatrixChannel
 _typing: type[Typing] = MatrixChannel
+_speaking: type[Speaking] = MatrixChannel
+_reading: type[Reading] = MatrixChannel
 _more: tuple[type[Removing], type[Acknowledging], type[Introducing]] = (
     MatrixChannel,
     MatrixChannel,

@@ -17,6 +17,9 @@ from ..thread_roots import remember_thread
 
 Json = Mapping[str, Any]
 PASSED_ON = Label("untrusted", source="something passed on in Matrix")
+VOICE_MARK = "org.matrix.msc3245.voice"
+"""Tells a voice message from music: https://github.com/matrix-org/matrix-spec-proposals/pull/3245,
+as Element and the bridges write it."""
 _MEDIA = ("m.image", "m.file", "m.audio", "m.video")
 
 IsGroup = Callable[[str], Awaitable[bool]]
@@ -100,9 +103,7 @@ class Reader:
     def _read_text(self, content: Json) -> str:
         """What was written, without the name by which the account was called and without the copy
         of what it replies to."""
-        text = str(content.get("body", ""))
-        if (content.get("m.relates_to") or {}).get("m.in_reply_to") and text.startswith("> <@"):
-            _, _, text = text.partition("\n\n")
+        text = read_words(content)
         local = self._me[1:].partition(":")[0]
         for name in (self._me, f"@{local}", local):
             after = text.removeprefix(name)
@@ -133,6 +134,14 @@ class Reader:
             str(info.get("mimetype") or "application/octet-stream"),
             str(content.get("url", "")),
             int(info.get("size") or 0),
-            content.get("msgtype") == "m.audio",
+            is_voice=content.get("msgtype") == "m.audio" and VOICE_MARK in content,
         )
         return await read_incoming_file(found, self._fetch, self._keep, "Matrix")
+
+
+def read_words(content: Json) -> str:
+    """What was written, without the copy of what it replies to."""
+    text = str(content.get("body") or "")
+    if (content.get("m.relates_to") or {}).get("m.in_reply_to") and text.startswith("> <@"):
+        _, _, text = text.partition("\n\n")
+    return text

@@ -38,7 +38,7 @@ from ..health_record import HealthRecord
 from ..long_sends import LongSends
 from ..markup import write_plain
 from ..only_reader import only_reader
-from ..pieces import MessageForm, Piece, prepend_note
+from ..pieces import MessageForm, Piece, find_attachment_name, prepend_note
 
 FORM = MessageForm(text=60_000, buttons=False)
 MAX_TEXT_CHARS = 32_000
@@ -186,7 +186,7 @@ class MqttChannel:
         async def send(i: int, piece: Piece) -> str:
             words = piece.words
             if piece.file is not None:
-                words = prepend_note(words, f"{piece.file.name or 'a file'}: not sent by MQTT")
+                words = prepend_note(words, f"{find_attachment_name(piece.file)}: not sent by MQTT")
             await self._publish(device, write_plain(words).encode())
             return f"{outgoing.key} {i}"  # MQTT has no names for messages
 

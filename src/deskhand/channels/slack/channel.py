@@ -20,7 +20,6 @@ from websockets.exceptions import WebSocketException
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ConfigError, SendRefused
 from ...types.identity import Address, Edit, Inbound
-from ...types.messages import File, Image
 from ..base import (
     Acknowledging,
     Allowing,
@@ -33,16 +32,21 @@ from ..base import (
     Instructing,
     Introducing,
     Introduction,
+    PastMessage,
+    Reading,
     Removing,
+    Room,
+    Speaking,
 )
 from ..health_record import HealthRecord
 from ..incoming_files import MAX_DOWNLOAD_BYTES
 from ..long_sends import LongSends
 from ..only_reader import only_reader
-from ..pieces import MessageForm, Piece, prepend_note
+from ..pieces import Attachment, MessageForm, Piece, find_attachment_name, prepend_note
 from ..rich_text import Rich
 from ..thread_roots import remember_thread
 from ..web_api import ApiFault, WebApi
+from .history import History
 from .reader import Json, Reader, make_message_id, parse_message_ts
 from .translate import call_slack, make_blocks, make_fallback, translate_error
 
@@ -87,6 +91,7 @@ class SlackChannel:
     fetch them."""
 
     idempotent = False
+    takes_voice = True
 
     def __init__(self, context: ChannelContext, bot_token: str, app_token: str) -> None:
         self.name = context.name
@@ -101,6 +106,7 @@ class SlackChannel:
         self._roots: dict[str, str] = {}
         self._record = HealthRecord(context.now)
         self._long_sends = LongSends(FORM)
+        self._history = History(self._call)
 
     # ------------------------------------------------------------------ in
 
@@ -235,9 +241,10 @@ class SlackChannel:
         remember_thread(self._roots, name, address.thread)
         return name
 
-    async def _send_file(self, outgoing: Outgoing, file: Image | File) -> str:
+    async def _send_file(self, outgoing: Outgoing, file: Attachment) -> str:
+        """Share it. An app cannot make an audio clip, but sound can be played where it stands."""
         address = outgoing.address
-        name = file.name or "file"
+        name = find_attachment_name(file)
         try:
             data = await self._context.get_blob(file.blob)
         except BlobMissing:
@@ -257,6 +264,21 @@ class SlackChannel:
         }
         await self._call("files.completeUploadExternal", shared)
         return f"{address.chat}:file:{place['file_id']}"
+
+    # ------------------------------------------------------------------ what was written before
+
+    async def list_rooms(self) -> tuple[Room, ...]:
+        return await self._history.list_rooms()
+
+    async def read_history(self, address: Address, count: int) -> tuple[PastMessage, ...]:
+        async with self._translate_errors():
+            await self._open()
+        return await self._history.read(address, count, self._me)
+
+    def find_thread(self, inbound: Inbound) -> Address | None:
+        address = inbound.address
+        begins = inbound.external_id == make_message_id(address.chat, address.thread)
+        return address if address.thread and not begins else None
 
     # ------------------------------------------------------------------ facts
 
@@ -292,6 +314,8 @@ class SlackChannel:
 
 _: type[Channel] = SlackChannel
 _editing: type[Editing] = SlackChannel
+_speaking: type[Speaking] = SlackChannel
+_reading: type[Reading] = SlackChannel
 _more: tuple[type[Removing], type[Acknowledging], type[Introducing]] = (
     SlackChannel,
     SlackChannel,

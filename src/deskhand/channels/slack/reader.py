@@ -24,7 +24,9 @@ message."""
 ANSWER_ACTION = "answer"
 """How the action of our buttons begins."""
 PASSED_ON = Label("untrusted", source="something passed on in Slack")
-_SAID = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
+_AUDIO_CLIP = "slack_audio"
+"""What somebody recorded in Slack itself: its media type is that of a video, as often as not."""
+SAID_SUBTYPES = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
 _MARK = re.compile(r"<([^<>|]{1,3000})(?:\|([^<>]{0,3000}))?>")
 
 
@@ -88,10 +90,10 @@ class Reader:
         address = self._make_address(chat, root)
         who = str(payload.get("user", {}).get("id", ""))
         name = f"{PRESS_PREFIX}{chat}:{message.get('ts', '')}:{who}:{at}"
-        return Inbound(name, address, who, _to_seconds(at), Answer(ask_id, choice))
+        return Inbound(name, address, who, to_seconds(at), Answer(ask_id, choice))
 
     async def _read_message(self, event: Json) -> Inbound | None:
-        if event.get("subtype", "") not in _SAID or event.get("user") == self._me:
+        if event.get("subtype", "") not in SAID_SUBTYPES or event.get("user") == self._me:
             return None
         if not self._is_addressed(event):
             return None
@@ -124,7 +126,7 @@ class Reader:
             name,
             self._make_address(chat, root or ("" if _is_direct(chat) else str(said.get("ts")))),
             str(said.get("user") or said.get("bot_id") or ""),
-            _to_seconds(ts),
+            to_seconds(ts),
             body,
             reply_to=make_message_id(chat, root) if root and root != said.get("ts") else "",
             by_program=program,
@@ -148,7 +150,7 @@ class Reader:
         name = f"reaction:{of}:{who}:{emoji}:{at}"
         usual = "" if _is_direct(chat) else str(item.get("ts"))
         address = self._make_address(chat, self._roots.get(of, usual))
-        return Inbound(name, address, who, _to_seconds(at), Reaction(of, emoji, added))
+        return Inbound(name, address, who, to_seconds(at), Reaction(of, emoji, added))
 
     def _is_addressed(self, message: Json) -> bool:
         """Whether it is said to this bot: alone with it, by its name, or in a thread that it
@@ -169,35 +171,50 @@ class Reader:
         text = re.sub(
             rf"<@{re.escape(self._me)}(\|[^<>]{{0,100}})?>[:,]?", "", message.get("text", "")
         )
-        return html.unescape(_MARK.sub(_read_mark, text)).strip()
+        return read_marks(text).strip()
 
     async def _read_parts(self, message: Json) -> tuple[Part, ...]:
         """Files first, so that what is said of them comes after."""
         parts = [await self._read_file(file) for file in message.get("files") or ()]
         for shared in message.get("attachments") or ():
+            if not (shared.get("is_share") or shared.get("is_msg_unfurl")):
+                continue
+            files = shared.get("files") or ()
+            parts += [await self._read_file(file, passed_on=True) for file in files]
             words = str(shared.get("text") or shared.get("fallback") or "")
-            if words and (shared.get("is_share") or shared.get("is_msg_unfurl")):
-                data = html.unescape(_MARK.sub(_read_mark, words)).encode()
+            if words:
+                data = read_marks(words).encode()
                 blob = await self._keep(data)
                 parts.append(File(blob, "forwarded message.txt", "text/plain", len(data)))
         if text := self._read_text(message):
             parts.append(Text(text))
         return tuple(parts)
 
-    async def _read_file(self, file: Json) -> Part:
+    async def _read_file(self, file: Json, *, passed_on: bool = False) -> Part:
         name = str(file.get("name") or "file")
         mime = str(file.get("mimetype") or "application/octet-stream")
         url = str(file.get("url_private_download") or file.get("url_private") or "")
         if not url or file.get("mode") in ("tombstone", "hidden_by_limit"):
             return Text(f"[{name} cannot be fetched from Slack any more]\n", PASSED_ON)
-        spoken = file.get("subtype") == "slack_audio" or mime in ("audio/webm", "audio/ogg")
-        found = IncomingFile(name, mime, url, int(file.get("size") or 0), spoken)
+        found = IncomingFile(
+            name,
+            mime,
+            url,
+            int(file.get("size") or 0),
+            is_voice=file.get("subtype") == _AUDIO_CLIP,
+            is_passed_on=passed_on,
+        )
         return await read_incoming_file(found, self._fetch, self._keep, "Slack")
 
 
 def _is_direct(chat: str) -> bool:
     """Whether it is somebody alone with the app."""
     return chat.startswith("D")
+
+
+def read_marks(text: str) -> str:
+    """A text of Slack's as people read it."""
+    return html.unescape(_MARK.sub(_read_mark, text))
 
 
 def _read_mark(found: re.Match[str]) -> str:
@@ -213,7 +230,9 @@ def _read_mark(found: re.Match[str]) -> str:
     return target if not label or label in target else f"{label} ({target})"
 
 
-def _to_seconds(ts: str) -> float:
+def to_seconds(ts: str) -> float:
+    """When a message with this time stamp was written, in seconds since the epoch; 0.0 for what is
+    no time stamp."""
     try:
         return float(ts)
     except ValueError:

@@ -7,8 +7,9 @@ confirmed when the next inbound is asked for, and never before.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from typing import Any
 
 import anyio
 import telegram
@@ -20,7 +21,7 @@ from ...types.commands import COMMANDS
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError
 from ...types.identity import Address, Edit, Inbound
-from ...types.messages import File, Image, Text
+from ...types.messages import Audio, Image, Text
 from ..base import (
     Acknowledging,
     Allowing,
@@ -33,12 +34,14 @@ from ..base import (
     Instructing,
     Introduction,
     Removing,
+    Speaking,
     Typing,
 )
 from ..health_record import HealthRecord
 from ..long_sends import LongSends
+from ..ogg_duration import find_ogg_voice
 from ..only_reader import only_reader
-from ..pieces import MessageForm, Piece, prepend_note
+from ..pieces import Attachment, MessageForm, Piece, find_attachment_name, prepend_note
 from ..rich_text import MAX_TEXT_UNITS, Rich
 from .reader import PRESS_PREFIX, Reader, make_message_id, parse_message_number
 from .translate import (
@@ -94,6 +97,7 @@ class TelegramChannel:
     fetch them."""
 
     idempotent = False
+    takes_voice = True
 
     def __init__(self, context: ChannelContext, token: str) -> None:
         self.name = context.name
@@ -299,10 +303,10 @@ class TelegramChannel:
                 return await self._send_text(outgoing, Rich(rich.text), keys, into)
             raise
 
-    async def _send_file(self, outgoing: Outgoing, piece: Piece, file: Image | File) -> str:
+    async def _send_file(self, outgoing: Outgoing, piece: Piece, file: Attachment) -> str:
         """One file with its caption. What Telegram does not like in the formatting is left out."""
         chat = parse_chat_id(outgoing.address)
-        name = file.name or "file"
+        name = find_attachment_name(file)
         words = piece.words
         try:
             data = await self._context.get_blob(file.blob)
@@ -320,20 +324,29 @@ class TelegramChannel:
         }
         about["caption_entities"] = [make_entity(span) for span in words.spans]
         try:
-            if isinstance(file, Image) and len(data) <= MAX_PHOTO_BYTES:
-                try:
-                    message = await self._bot.send_photo(chat, data, **about)
-                    return make_message_id(message.chat.id, message.message_id)
-                except faults.BadRequest as error:
-                    if any(each in str(error).lower() for each in ("chat not found", "entit")):
-                        raise
-                    # not a picture to them: then as a file
-            message = await self._bot.send_document(chat, data, **about)
+            message = await self._post_file(chat, file, data, about)
         except faults.BadRequest as error:
             if words.spans and "entit" in str(error).lower():
                 return await self._send_file(outgoing, Piece(Rich(words.text), file), file)
             raise
         return make_message_id(message.chat.id, message.message_id)
+
+    async def _post_file(
+        self, chat: int, file: Attachment, data: bytes, about: Mapping[str, Any]
+    ) -> telegram.Message:
+        """As a picture or a voice message, or as a file where Telegram takes it for none, or where
+        somebody wants no voice messages."""
+        voice = find_ogg_voice(data) if isinstance(file, Audio) else None
+        try:
+            if isinstance(file, Image) and len(data) <= MAX_PHOTO_BYTES:
+                return await self._bot.send_photo(chat, data, **about)
+            if voice is not None:
+                duration_s = round(voice.duration_s)
+                return await self._bot.send_voice(chat, data, duration=duration_s, **about)
+        except faults.BadRequest as error:
+            if any(each in str(error).lower() for each in ("chat not found", "entit")):
+                raise
+        return await self._bot.send_document(chat, data, **about)
 
     async def _answer_press(self, query: str, words: str) -> bool:
         """Answer a pressed button. False when it was pressed too long ago for that."""
@@ -384,6 +397,7 @@ class TelegramChannel:
 _: type[Channel] = TelegramChannel
 _editing: type[Editing] = TelegramChannel
 _typing: type[Typing] = TelegramChannel
+_speaking: type[Speaking] = TelegramChannel
 _healthy: type[Healthy] = TelegramChannel
 _more: tuple[type[Removing], type[Acknowledging]] = (TelegramChannel, TelegramChannel)
 _others: tuple[type[Closing], type[Instructing], type[Allowing]] = (

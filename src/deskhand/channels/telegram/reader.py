@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 
 import telegram
+from msgspec.structs import replace
 from telegram.constants import ChatType
 
 from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
@@ -229,7 +230,10 @@ class Reader:
             return [await self._read_file(best, "photo.jpg", "image/jpeg")]
         voice = message.voice
         if voice is not None:
-            return [await self._read_file(voice, "voice.ogg", voice.mime_type or "audio/ogg")]
+            mime = voice.mime_type or "audio/ogg"
+            part = await self._read_file(voice, "voice.ogg", mime)
+            theirs = _is_their_own(message) or not isinstance(part, Audio)
+            return [part if theirs else replace(part, label=FORWARDED)]
         for found, name in (
             (message.document, "file"),
             (message.audio, "audio.mp3"),
@@ -283,8 +287,12 @@ def _emoji(kind: telegram.ReactionType) -> str:
 
 def _make_text(message: telegram.Message, text: str) -> Text:
     """What was written: by them, unless another bot wrote it for them, or they pass it on."""
-    theirs = message.via_bot is None and message.forward_origin is None
-    return Text(text) if theirs else Text(text, FORWARDED)
+    return Text(text) if _is_their_own(message) else Text(text, FORWARDED)
+
+
+def _is_their_own(message: telegram.Message) -> bool:
+    """Whether they made it, and neither pass it on nor had another bot make it for them."""
+    return message.via_bot is None and message.forward_origin is None
 
 
 def _describe_content(message: telegram.Message) -> str:

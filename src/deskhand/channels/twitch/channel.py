@@ -35,7 +35,7 @@ from ..base import (
 from ..health_record import HealthRecord
 from ..long_sends import LongSends
 from ..only_reader import only_reader
-from ..pieces import MessageForm, Piece, prepend_note
+from ..pieces import MessageForm, Piece, find_attachment_name, prepend_note
 from ..web_api import ApiFault, WebApi
 from .reader import Reader
 from .translate import WHISPER, Json, find_sent_id, translate_error, write_line
@@ -220,7 +220,7 @@ class TwitchChannel:
     async def _send_line(self, outgoing: Outgoing, piece: Piece, *, first: bool) -> str:
         words = piece.words
         if piece.file is not None:
-            words = prepend_note(words, f"{piece.file.name or 'a file'}: {_NO_FILES}")
+            words = prepend_note(words, f"{find_attachment_name(piece.file)}: {_NO_FILES}")
         try:
             async with self._translate_errors():
                 await self._open()

@@ -6,11 +6,12 @@ https://docs.discord.com/developers/resources/message#create-message has the lim
 from __future__ import annotations
 
 import itertools
+from base64 import b64decode
 
 import msgspec
 
 from .guild import Guild
-from .state import MESSAGE_CONTENT, Attachment, Json, Post, Refusal, invalid
+from .state import IS_VOICE, MESSAGE_CONTENT, Attachment, Json, Post, Refusal, invalid
 
 CONTENT = 2000
 NONCE = 25
@@ -20,8 +21,10 @@ CUSTOM_ID = 100
 LABEL = 80
 FILES = 10
 FILE_BYTES = 10 * 2**20
-_SETTABLE = 1 << 2 | 1 << 12
-"""SUPPRESS_EMBEDS and SUPPRESS_NOTIFICATIONS: the flags that a bot may set on a message of text."""
+WAVEFORM_BYTES = 256
+_SETTABLE = 1 << 2 | 1 << 12 | IS_VOICE
+"""SUPPRESS_EMBEDS, SUPPRESS_NOTIFICATIONS and IS_VOICE_MESSAGE: the flags that a bot may set."""
+_VOICE_KEYS = ("duration_secs", "waveform")
 
 
 class Call(msgspec.Struct):
@@ -82,7 +85,7 @@ def written(call: Call, channel: int) -> Json:
     if len(text) > CONTENT:
         raise too_long("content", CONTENT)
     mentions, everyone = _pinged(call, text)
-    return {
+    fields: Json = {
         "components": _components(body.get("components") or []),
         "embeds": body.get("embeds") or [],
         "files": _files(call, channel),
@@ -90,6 +93,30 @@ def written(call: Call, channel: int) -> Json:
         "mentions": mentions,
         "mention_everyone": everyone,
     }
+    if fields["flags"] & IS_VOICE:
+        _check_voice(call, channel, fields)
+    return fields
+
+
+def _check_voice(call: Call, channel: int, fields: Json) -> None:
+    """https://docs.discord.com/developers/resources/message#message-object-message-flags, and the
+    codes of https://docs.discord.com/developers/topics/opcodes-and-status-codes#json"""
+    if channel in call.guild.voiceless:
+        raise Refusal(403, 50173, "You cannot send voice messages in this channel.")
+    if call.body.get("content") or fields["embeds"] or fields["components"]:
+        raise Refusal(400, 50159, "Voice messages do not support additional content.")
+    files: list[Attachment] = fields["files"]
+    if len(files) != 1 or not str(files[0].about.get("content_type")).startswith("audio/"):
+        raise Refusal(400, 50160, "Voice messages must have a single audio attachment.")
+    if not all(files[0].about.get(key) for key in _VOICE_KEYS):
+        raise Refusal(400, 50161, "Voice messages must have supporting metadata.")
+    try:
+        drawn = b64decode(str(files[0].about["waveform"]), validate=True)
+        float(files[0].about["duration_secs"])
+    except (TypeError, ValueError) as error:
+        raise Refusal(400, 50161, "Voice messages must have supporting metadata.") from error
+    if len(drawn) > WAVEFORM_BYTES:
+        raise too_long("attachments.0.waveform", WAVEFORM_BYTES)
 
 
 def _pinged(call: Call, text: str) -> tuple[list[int], bool]:
@@ -173,6 +200,7 @@ def _files(call: Call, channel: int) -> list[Attachment]:
     found = []
     for field, (name, data) in call.files.items():
         about = described.get(field, {})
-        more = {key: about[key] for key in ("description", "title") if about.get(key)}
+        keys = ("description", "title", *_VOICE_KEYS)
+        more = {key: about[key] for key in keys if about.get(key)}
         found.append(call.guild.store(channel, data, str(about.get("filename") or name), **more))
     return found

@@ -14,6 +14,9 @@ from .state import (
     IS_VOICE,
     MEMBER,
     MESSAGE_DEFAULT,
+    MESSAGE_STARTER,
+    PRIVATE_THREAD,
+    THREADS,
     Attachment,
     GuildState,
     Json,
@@ -59,13 +62,16 @@ class Guild(GuildState):
         self.tell("CHANNEL_CREATE", GUILDS, id, self.channels[id])
         return id
 
-    def thread(self, user: int, channel: int, name: str) -> int:
-        """Somebody opens a public thread in a channel."""
+    def thread(
+        self, user: int, channel: int, name: str, *, of: Post | None = None, private: bool = False
+    ) -> int:
+        """Somebody opens a thread in a channel, of a message or without one. One that is `private`
+        is seen by those alone who were invited, the bot among them."""
         self.person(user)
-        id = self.snowflake()
+        id = of.id if of is not None else self.snowflake()
         self.channels[id] = {
             "id": str(id),
-            "type": CHANNEL_THREAD,
+            "type": PRIVATE_THREAD if private else CHANNEL_THREAD,
             "name": name,
             "guild_id": str(self.id),
             "parent_id": str(channel),
@@ -85,6 +91,11 @@ class Guild(GuildState):
             },
         }
         self.tell("THREAD_CREATE", GUILDS, id, {**self.channels[id], "newly_created": True})
+        if of is not None:
+            reference = {"type": 0, "message_id": str(of.id), "channel_id": str(of.channel)}
+            reference |= self.guild_of(of.channel)
+            starter = {"type": MESSAGE_STARTER, "reference": reference, "mentions": []}
+            self.post(user, id, "", **starter)
         return id
 
     # ------------------------------------------------------------------ what people do
@@ -116,11 +127,16 @@ class Guild(GuildState):
         flags = IS_VOICE if "waveform" in about else 0
         return self.post(user, channel, text, files=[file], flags=flags)
 
+    def speaks(self, user: int, data: bytes, *, channel: int = 0, seconds: float = 1.0) -> Post:
+        """Somebody sends a voice message."""
+        about = {"content_type": "audio/ogg", "waveform": "AAA=", "duration_secs": seconds}
+        return self.sends_file(user, data, "voice-message.ogg", channel=channel, **about)
+
     def forwards(
         self, user: int, words: str, channel: int = 0, *, file: Attachment | None = None
     ) -> Post:
-        """Somebody passes on a message from a channel that the bot does not see. Nothing in it is
-        their own text: https://docs.discord.com/developers/resources/message#message-snapshot-object"""
+        """Somebody passes on a message from a channel that the bot does not see; with a `waveform`
+        the file is a voice message. Nothing in it is their own text: https://docs.discord.com/developers/resources/message#message-snapshot-object"""
         origin = self.snowflake()
         snapshot = {
             "type": MESSAGE_DEFAULT,
@@ -129,7 +145,7 @@ class Guild(GuildState):
             "attachments": [] if file is None else [self.shown_file(file)],
             "timestamp": time_of(origin),
             "edited_timestamp": None,
-            "flags": 0,
+            "flags": IS_VOICE if file is not None and "waveform" in file.about else 0,
             "mentions": [],
             "mention_roles": [],
             "components": [],
@@ -228,7 +244,7 @@ class Guild(GuildState):
             **dict.fromkeys((*numbers, *more, "system_channel_flags"), 0),
             **dict.fromkeys((*nothing, *none, "vanity_url_code", "safety_alerts_channel_id")),
             "id": str(self.id),
-            "name": "Desk",
+            "name": self.name,
             "owner_id": "1",
             "application_id": None,
             "roles": [_role(self.id)],
@@ -241,8 +257,8 @@ class Guild(GuildState):
             "unavailable": False,
             "member_count": len(members),
             "members": members,
-            "channels": [each for each in places if each["type"] != CHANNEL_THREAD],
-            "threads": [each for each in places if each["type"] == CHANNEL_THREAD],
+            "channels": [each for each in places if each["type"] not in THREADS],
+            "threads": [each for each in places if each["type"] in THREADS],
         }
 
 

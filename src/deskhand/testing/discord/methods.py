@@ -12,9 +12,12 @@ import msgspec
 
 from .body import NONCE, Call, number, replied_to, too_long, written
 from .gateway import app_flags
-from .state import EPHEMERAL, Json, Post, Refusal, invalid
+from .state import EPHEMERAL, IS_VOICE, THREADS, Json, Post, Refusal, invalid
 
 PAGE = 100
+GUILDS_PAGE = 200
+
+
 # ---------------------------------------------------------------------- accounts and channels
 
 
@@ -62,6 +65,26 @@ def open_dm(call: Call) -> Json:
 
 def get_channel(call: Call) -> Json:
     return call.guild.channels[call.place()]
+
+
+def get_guilds(call: Call) -> list[Json]:
+    limit = number(call.query.get("limit", "200"), "limit")
+    if not 1 <= limit <= GUILDS_PAGE:
+        raise invalid(
+            "limit", "NUMBER_TYPE_MAX", f"int value should be between 1 and {GUILDS_PAGE}."
+        )
+    after = number(call.query.get("after", "0"), "after")
+    shown = {"id": str(call.guild.id), "name": call.guild.name, "icon": None, "owner": False}
+    more = {"permissions": "0", "features": []}
+    return [{**shown, **more}] if call.guild.id > after else []
+
+
+def get_guild_channels(call: Call) -> list[Json]:
+    """All of them, also those that the bot cannot read; threads are not among them."""
+    if number(call.path["guild"], "guild_id") != call.guild.id:
+        raise Refusal(404, 10004, "Unknown Guild")
+    places = [each for each in call.guild.channels.values() if "guild_id" in each]
+    return [each for each in places if each["type"] not in THREADS]
 
 
 def start_typing(call: Call) -> None:
@@ -143,6 +166,8 @@ def delete_message(call: Call) -> None:
 def _rewrite(call: Call, post: Post) -> None:
     """What the body does not name stays as it is."""
     body = call.body
+    if post.flags & IS_VOICE:
+        raise Refusal(400, 50162, "Voice messages cannot be edited.")
     fields = written(call, post.channel)
     kept = {str(each["id"]) for each in body.get("attachments") or ()}
     files = post.files
@@ -239,6 +264,8 @@ METHODS: dict[str, tuple[str, str, Callable[[Call], Any]]] = {
     "get_oauth_application": ("GET", "/oauth2/applications/@me", get_application),
     "open_dm": ("POST", "/users/@me/channels", open_dm),
     "get_user": ("GET", "/users/{user}", get_user),
+    "get_guilds": ("GET", "/users/@me/guilds", get_guilds),
+    "get_guild_channels": ("GET", "/guilds/{guild}/channels", get_guild_channels),
     "get_channel": ("GET", _CHANNEL, get_channel),
     "start_typing": ("POST", f"{_CHANNEL}/typing", start_typing),
     "get_messages": ("GET", f"{_CHANNEL}/messages", get_messages),

@@ -24,8 +24,11 @@ DATE_MS = 1_800_000_000_000
 CHANNEL_TEXT = 0
 CHANNEL_DM = 1
 CHANNEL_THREAD = 11
+PRIVATE_THREAD = 12
+THREADS = (CHANNEL_THREAD, PRIVATE_THREAD)
 MESSAGE_DEFAULT = 0
 MESSAGE_REPLY = 19
+MESSAGE_STARTER = 21
 HAS_SNAPSHOT = 1 << 14
 IS_VOICE = 1 << 13
 EPHEMERAL = 1 << 6
@@ -156,10 +159,12 @@ def time_of(snowflake: int) -> str:
 
 class GuildState:
     """What the platform knows. `forbidden` are channels that the bot cannot see, `muted` those in
-    which it cannot write, `closed` the people who take no direct messages from it."""
+    which it cannot write, `voiceless` those in which it cannot send voice messages, `closed` the
+    people who take no direct messages from it."""
 
     def __init__(self, bot: int, username: str) -> None:
         self.id = 900
+        self.name = "Desk"
         self.bot: Json = user(bot, username, bot=True)
         self.people: dict[int, Json] = {}
         self.channels: dict[int, Json] = {}
@@ -169,6 +174,7 @@ class GuildState:
         self.removed: list[Post] = []
         self.forbidden: set[int] = set()
         self.muted: set[int] = set()
+        self.voiceless: set[int] = set()
         self.closed: set[int] = set()
         self.cdn = ""
         self.links = 1
@@ -227,7 +233,7 @@ class GuildState:
         where = channel or self.open_direct(author)
         fields.setdefault("mentions", self.mentioned(text))
         reference = fields.get("reference")
-        if reference is not None and not reference.get("type"):
+        if reference is not None and not reference.get("type") and "type" not in fields:
             fields["type"] = MESSAGE_REPLY
             target = self.find(where, int(reference["message_id"]))
             if target is not None and fields.pop("pings_replied", True):
@@ -321,13 +327,18 @@ class GuildState:
         }
         if post.nonce is not None:
             shown["nonce"] = post.nonce
+        if self.channels[post.channel]["type"] in THREADS:
+            shown["position"] = sum(each.id < post.id for each in self.posts[post.channel])
+        if (thread := self.channels.get(post.id)) is not None:
+            shown["thread"] = thread
         kinds = {emoji: users for emoji, users in post.reactions.items() if users}
         if kinds:
             shown["reactions"] = [self._shown_reaction(*each) for each in kinds.items()]
         if post.reference is not None:
             shown["message_reference"] = post.reference
-        if post.type == MESSAGE_REPLY and post.reference is not None:
-            target = self.find(post.channel, int(post.reference["message_id"]))
+        if post.type in (MESSAGE_REPLY, MESSAGE_STARTER) and post.reference is not None:
+            where = int(post.reference.get("channel_id", post.channel))
+            target = self.find(where, int(post.reference["message_id"]))
             one = None if target is None else self.shown(target)
             shown["referenced_message"] = one and {
                 name: value for name, value in one.items() if name != "referenced_message"

@@ -92,6 +92,11 @@ class Mailbox:
     def sends_file(self, to: str, data: bytes, name: str, mime: str, text: str = "") -> str:
         return self.sends(to, Letter(text=text, files=[Attachment(name, mime, data)]))
 
+    def speaks(self, to: str, data: bytes, text: str = "") -> str:
+        """Send a recording, without a subject. To a mail program it is a file as any other."""
+        file = Attachment("recording.ogg", "audio/ogg", data)
+        return self.sends(to, Letter(text=text, subject="", files=[file]))
+
     def replies(self, mail: Mail, text: str, *, quote: bool = True) -> str:
         """Answer a mail as mail programs do: its text quoted below, and In-Reply-To and References
         as RFC 5322, section 3.6.4, has them."""

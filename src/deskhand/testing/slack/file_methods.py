@@ -3,6 +3,8 @@ https://docs.slack.dev/messaging/working-with-files#upload says."""
 
 from __future__ import annotations
 
+import mimetypes
+
 from .blocks import Json
 from .chat_methods import say
 from .params import Params, place_of
@@ -16,6 +18,7 @@ def upload_url(workspace: Workspace, params: Params) -> Json:
     if not name or length <= 0:
         raise Refusal("invalid_arguments")
     about = {"alt_txt": params["alt_txt"]} if params.get("alt_txt") else {}
+    about["mimetype"] = mimetypes.guess_type(name)[0] or "application/octet-stream"
     file = workspace.stored(workspace.bot, b"", name, about)
     file.length = length
     return {"file_id": file.id, "upload_url": f"{workspace.origin}/upload/v1/{file.id}"}

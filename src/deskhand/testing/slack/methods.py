@@ -38,7 +38,16 @@ def auth_test(workspace: Workspace, params: Params) -> Json:
     }
 
 
+def _need(workspace: Workspace, *scopes: str) -> None:
+    """Raises Refusal unless the app has all of these scopes."""
+    for scope in scopes:
+        if scope not in workspace.scopes:
+            provided = ",".join(sorted(workspace.scopes))
+            raise Refusal("missing_scope", needed=scope, provided=provided)
+
+
 def users_info(workspace: Workspace, params: Params) -> Json:
+    _need(workspace, "users:read")
     found = workspace.users.get(str(params.get("user")))
     if found is None:
         raise Refusal("user_not_found")
@@ -60,6 +69,10 @@ def bots_info(workspace: Workspace, params: Params) -> Json:
 
 
 # ---------------------------------------------------------------------- where
+
+SCOPE_NAMES = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
+"""How the scopes of each kind of conversation begin."""
+_LISTED = ("channel", "group")
 
 
 def _shown(workspace: Workspace, place: Conversation) -> Json:
@@ -83,6 +96,7 @@ def conversations_list(workspace: Workspace, params: Params) -> Json:
     if any(each not in kinds for each in asked):
         raise Refusal("invalid_types")
     wanted = {kinds[each] for each in asked}
+    _need(workspace, *(f"{SCOPE_NAMES[each]}:read" for each in sorted(wanted) if each in _LISTED))
     places = [
         each
         for each in workspace.places.values()
@@ -143,6 +157,7 @@ def _between(posts: list[Post], params: Params) -> list[Post]:
 def conversations_history(workspace: Workspace, params: Params) -> Json:
     """Newest first, without what was said in threads."""
     place = place_of(workspace, params)
+    _need(workspace, f"{SCOPE_NAMES[place.kind]}:history")
     if workspace.bot not in place.members:
         raise Refusal("not_in_channel")
     top = [
@@ -159,6 +174,9 @@ def conversations_history(workspace: Workspace, params: Params) -> Json:
 def conversations_replies(workspace: Workspace, params: Params) -> Json:
     """Oldest first, beginning with the message that has the thread."""
     place = place_of(workspace, params)
+    _need(workspace, f"{SCOPE_NAMES[place.kind]}:history")
+    if workspace.bot not in place.members:
+        raise Refusal("not_in_channel")
     parent = workspace.find(place.id, str(params.get("ts")))
     if parent is None:
         raise Refusal("thread_not_found")

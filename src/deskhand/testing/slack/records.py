@@ -18,6 +18,11 @@ from .blocks import Json, buttons, live, words
 
 DATE = 1_800_000_000
 Kind = Literal["im", "mpim", "channel", "group"]
+SCOPES = """
+app_mentions:read channels:history channels:read chat:write files:read files:write groups:history
+groups:read im:history mpim:history reactions:read reactions:write users:read
+"""
+"""What an app may that has all that docs/slack.md wants, and chats of several people."""
 _SUBSCRIPTIONS = {"im": "im", "mpim": "mpim", "channel": "channels", "group": "groups"}
 
 
@@ -94,6 +99,7 @@ Deliver = Callable[[str, Json, Press | None], None]
 class Records:
     """People, places, messages and files. `channel` makes a channel, `im` a direct message.
 
+    `scopes` are those that the app has; they are looked at where it reads what was written before.
     `subscribed` are the events that the app gets, `emoji` further names of emoji. `statuses` are
     the (channel, thread, status) that were set, `whispers` what only one person saw, `closed_edits`
     the ts of messages that are too old to be edited.
@@ -116,6 +122,7 @@ class Records:
         self.presses_by_url: dict[str, Press] = {}
         self.closed_edits: set[str] = set()
         self.emoji: set[str] = set()
+        self.scopes = set(SCOPES.split())
         self.subscribed = {f"message.{each}" for each in _SUBSCRIPTIONS.values()}
         self.subscribed |= {"app_mention", "reaction_added", "reaction_removed"}
         self.numbers = itertools.count(1)

@@ -44,6 +44,21 @@ class Workspace(Records):
         file.shares.append(post)
         return post
 
+    def speaks(self, user: str, data: bytes, *, mimetype: str = "audio/mp4", **extra: Any) -> Post:
+        """Somebody records an audio clip. Slack makes MP4 of it, and calls it audio or video."""
+        clip = {"subtype": "slack_audio", "media_display_type": "audio", "duration_ms": 1000}
+        return self.sends_file(
+            user, data, "audio_message.mp4", mimetype=mimetype, about=clip, **extra
+        )
+
+    def shares_clip(self, user: str, data: bytes) -> Post:
+        """Somebody passes on an audio clip of somebody else: it stands within the message that is
+        shared, as its files do."""
+        file = self.stored("U0OTHER", data, "audio_message.mp4", {"mimetype": "video/mp4"})
+        clip = {**file.json, "subtype": "slack_audio"}
+        shared = {"is_share": True, "author_id": "U0OTHER", "ts": f"{DATE}.000001", "text": ""}
+        return self.says(user, "", attachments=[{**shared, "files": [clip]}])
+
     def passes_on(self, user: str, said: str, *, channel: str = "") -> list[Post]:
         """Somebody sends these words in each way in which Slack lets people send what they did not
         type: a message that they share, the name, the title and the alternative text of a file,

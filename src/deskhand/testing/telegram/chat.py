@@ -11,7 +11,7 @@ import msgspec
 
 Json = dict[str, Any]
 DATE = 1_800_000_000
-Kind = Literal["document", "photo", "voice", "audio", "video"]
+Kind = Literal["document", "photo", "voice", "audio", "video", "video_note"]
 
 
 class Refusal(Exception):
@@ -49,7 +49,8 @@ class Post(msgspec.Struct):
 class Chats:
     """What the platform knows. The first word from anybody opens their private chat; `group` makes
     a group. `removed` are the messages that were deleted, `old` those (chat, message) that are
-    older than two days."""
+    older than two days. In the chats of `voiceless` voice messages are forbidden: their owners can
+    set that."""
 
     def __init__(self, bot: int, username: str) -> None:
         self.bot: Json = {"id": bot, "is_bot": True, "first_name": "Desk", "username": username}
@@ -64,6 +65,7 @@ class Chats:
         self.open_queries: set[str] = set()
         self.actions: list[tuple[int, str]] = []
         self.blocked: set[int] = set()
+        self.voiceless: set[int] = set()
         self.removed: list[Post] = []
         self.old: set[tuple[int, int]] = set()
         self.changed: Callable[[], None] = lambda: None
@@ -120,6 +122,10 @@ class Chats:
         described = {**about, "file_size": size}
         fields: Json = {kind: [described] if kind == "photo" else described}
         return self.post(user, chat or user, {**fields, **extra}, data)
+
+    def speaks(self, user: int, data: bytes, *, chat: int = 0, **extra: Any) -> Post:
+        """Somebody sends a voice message."""
+        return self.sends_file(user, data, kind="voice", chat=chat, mime="audio/ogg", **extra)
 
     def edits(self, post: Post, text: str) -> None:
         """Somebody rewrites their message."""
@@ -207,8 +213,10 @@ class Chats:
         about: Json = {"file_id": file_id, "file_unique_id": f"u{number}", "file_size": len(data)}
         if kind == "photo":
             return {**about, "width": 90, "height": 60}
-        if kind in ("voice", "audio", "video"):
+        if kind in ("voice", "audio", "video", "video_note"):
             about["duration"] = 2
+        if kind == "video_note":
+            about["length"] = 60
         if kind == "video":
             about |= {"width": 90, "height": 60}
         if name:

@@ -170,6 +170,8 @@ def _send_file(kind: str) -> Callable[[Chats, Params], Json]:
         )
         if not data:
             raise Refusal(400, "Bad Request: file must be non-empty")
+        if kind == "voice" and chat in chats.voiceless:
+            raise Refusal(400, "Bad Request: VOICE_MESSAGES_FORBIDDEN")
         if kind == "photo" and not data.startswith(_PICTURES):
             raise Refusal(400, "Bad Request: IMAGE_PROCESS_FAILED")
         fields: Json = {"caption": caption} if caption else {}
@@ -179,6 +181,8 @@ def _send_file(kind: str) -> Callable[[Chats, Params], Json]:
             )
             fields |= {f"caption_{name}": value for name, value in checked.items()}
         about = chats.stored(data, name, kind)
+        if kind == "voice" and "duration" in params:
+            about["duration"] = int(params["duration"])
         fields[kind] = [about] if kind == "photo" else about
         return _posted(chats, chat, {**fields, **_about(chats, chat, params)}, params, data)
 
