@@ -152,6 +152,19 @@ def _plan(state: State, args: str) -> str | tuple[SessionOptions, str]:
     return SessionOptions(plan_mode=args == "on"), told
 
 
+def _voice(state: State, args: str) -> str | tuple[SessionOptions, str]:
+    told = {
+        "on": "From now on every answer comes as a voice message too, where this place takes one.",
+        "off": "From now on I answer in writing only.",
+        "auto": "I answer by voice too when you speak to me.",
+    }
+    if args not in told:
+        now = state.options.voice or "auto"
+        return f"/voice is {now}. Change it with /voice on, /voice off or /voice auto."
+    chosen = {"on": "on", "off": "off"}.get(args, "")
+    return SessionOptions(voice=chosen), told[args]  # type: ignore[arg-type]
+
+
 def _context(state: State, args: str) -> str:
     roles = [shown.message.role for shown in state.messages]
     said, mine, results = (roles.count(role) for role in ("user", "assistant", "tool"))
@@ -230,6 +243,7 @@ HANDLERS: dict[str, Callable[[State, str], str | tuple[SessionOptions, str]]] = 
     "approval": _approval,
     "trust": _trust,
     "plan": _plan,
+    "voice": _voice,
     "context": _context,
     "compact": _compact,
     "deep": _deep,

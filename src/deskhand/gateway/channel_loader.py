@@ -41,11 +41,10 @@ class Unopened:
 
 
 def open_channels(settings: Settings, blobs: Blobs, clock: Clock) -> tuple[Channel, ...]:
-    """All channels of the configuration. One that cannot be opened is an `Unopened`."""
+    """All channels of the configuration, also those that are switched off: they may be switched on
+    later. One that cannot be opened is an `Unopened`."""
     found: list[Channel] = []
     for name, config in settings.config.channels.items():
-        if not config.enabled:
-            continue
         try:
             found.append(_open(name, config, settings, blobs, clock))
         except ConfigError as error:

@@ -13,10 +13,15 @@ from msgspec.structs import replace
 from ..agent.rewind import MAX_TITLES, RewindView, make_branch
 from ..agent.state import State
 from ..policy.roles import may_send
-from ..secrets.inbound_redaction import find_secret, redact_body
+from ..secrets.inbound_redaction import find_secret, redact_body, redact_value
 from ..secrets.redaction import Redactor
 from ..store.base import Accepted, Store
-from ..store.queries import has_members, session_of_message, was_accepted
+from ..store.queries import (
+    has_members,
+    last_event_of_kind,
+    session_of_message,
+    was_accepted,
+)
 from ..types.clock import Clock, Ids
 from ..types.door import Door, Progress
 from ..types.errors import Ending, Refused
@@ -49,6 +54,7 @@ from .inbound_body import body_problem, normalize_body
 from .machine_rounds import MachineRounds
 from .named_sessions import NamedSessions
 from .state_at import build_moment
+from .thread_history import ThreadHistory
 
 RowKey = tuple[str, str, str]
 """What names an inbox row: the channel, the account, and the message's id there."""
@@ -73,12 +79,14 @@ class AnswerRouter(Protocol):
 class Access(Protocol):
     """Who may come in and talk to which agent, and what the agents need of a message.
 
-    `answers` knows who asks on behalf of a session, `rounds` counts what programs begin, `redact`
-    takes secrets out, and messages are dated in the time zone `zone`.
+    `answers` knows who asks on behalf of a session, `rounds` counts what programs begin, `threads`
+    reads what was said before, `redact` takes secrets out, and messages are dated in the time zone
+    `zone`.
     """
 
     answers: AnswerRouter
     rounds: MachineRounds
+    threads: ThreadHistory
     redact: Redactor
     zone: tzinfo | None
 
@@ -183,6 +191,8 @@ class LocalDoor:
             moved = await self._named_sessions.switch_session(own, inbound)
             if moved is not None:
                 session, inbound = moved
+        if session == own:
+            inbound = await self._add_thread_history(inbound, session)
         try:
             inbound = await self._unpack_files(inbound, session)
             return await self._accept(inbound, principal, session)
@@ -261,6 +271,30 @@ class LocalDoor:
         if len(self._checked_names) > MAX_CHECKED_NAMES:
             del self._checked_names[next(iter(self._checked_names))]
         return ""
+
+    async def _add_thread_history(self, inbound: Inbound, session: str) -> Inbound:
+        """With what was said in its thread before, where an agent is spoken to there for the first
+        time."""
+        body = inbound.body
+        if not isinstance(body, Said):
+            return inbound
+        thread = self._access.threads.find_thread(inbound)
+        if thread is None or await self._has_messages(session):
+            return inbound
+        snapshot = await self._access.threads.read(thread, inbound)
+        if snapshot is None:
+            return inbound
+        snapshot = redact_value(snapshot, self._access.redact)
+        parts = (snapshot, *body.message.parts)
+        return replace(inbound, body=replace(body, message=replace(body.message, parts=parts)))
+
+    async def _has_messages(self, session: str) -> bool:
+        """Whether somebody has said something in the session. A reaction or a command before that
+        is no reason not to know what the first message is about."""
+        if await last_event_of_kind(self._store, session, "message_received"):
+            return True
+        waiting = await self._store.list_waiting(session)
+        return any(isinstance(each.inbound.body, Said) for each in waiting)
 
     async def _unpack_files(self, inbound: Inbound, session: str) -> Inbound:
         """With its files opened, so that the log has what the model is shown of them."""

@@ -8,13 +8,14 @@ from zoneinfo import ZoneInfo
 
 from ..agent.state import State
 from ..assembly.factory import make_options_check
-from ..assembly.host import Host
 from ..config.routing import route
 from ..gateway.door import Access, AnswerRouter
+from ..gateway.thread_history import ThreadHistory
 from ..models.base import Model
 from ..types.identity import Inbound, Principal
 from ..types.options import SessionOptions
 from ..users.users import LocalPeople
+from .host import RunningHost
 from .tool_wiring import ToolWiring
 
 
@@ -24,7 +25,7 @@ class LocalAccess:
 
     def __init__(
         self,
-        host: Host,
+        host: RunningHost,
         people: LocalPeople,
         tools: ToolWiring,
         model: Callable[[str], Model],
@@ -33,6 +34,7 @@ class LocalAccess:
     ) -> None:
         self.answers = answers
         self.rounds = host.rounds
+        self.threads = ThreadHistory(host.channels)
         self.redact = host.redact
         self.zone: tzinfo | None = ZoneInfo(host.settings().config.timezone)
         self.authorize = authorise or people.authorize

@@ -29,10 +29,13 @@ from msgspec.structs import replace
 
 from ..agent.protocols import Runtime
 from ..agent.session import Session
+from ..assembly.channel_tool import make_channel_tool
 from ..assembly.factory import AgentParts
 from ..assembly.model_pool import ModelPool
 from ..assembly.plugins import Plugins
-from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing
+from ..assembly.room_tools import make_room_tools
+from ..assembly.speech import SpeechEngines
+from ..channels.base import Allowing, Channel, Closing, Healthy, Instructing, Speaking
 from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings
 from ..config.database import open_store
@@ -41,6 +44,7 @@ from ..deepwork.continue_after_restart import Continuing
 from ..gateway.agent_share import AgentShare
 from ..gateway.ask_status import AskStatus
 from ..gateway.channel_loader import open_channels
+from ..gateway.channel_switch import ChannelSwitch
 from ..gateway.dispatch import WARM_BYTES, Dispatch, SelectSession
 from ..gateway.door import LocalDoor
 from ..gateway.feed import Feed
@@ -50,6 +54,7 @@ from ..gateway.machine_rounds import MachineRounds
 from ..gateway.outbox import Outbox, Render, render_unchanged
 from ..gateway.outgoing_redaction import without_secrets
 from ..gateway.publisher import EventPublisher
+from ..gateway.spoken_answers import with_voice
 from ..gateway.streamed_replies import Drafts
 from ..gateway.terminal_socket import SocketTap
 from ..gateway.terminal_socket import serve_socket as serve_socket
@@ -66,6 +71,7 @@ from ..secrets.inbound_redaction import SecretHiding
 from ..secrets.keyring import Keyring
 from ..secrets.redaction import Redactor
 from ..secrets.secrets import Secrets
+from ..speech.base import Speech
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..supervision.health_checks import (
@@ -144,9 +150,9 @@ class SettingsListener(Protocol):
 class Parts(msgspec.Struct, frozen=True):
     """What a test or another program may replace. Without `tools` each agent has those that its
     settings allow; without `authorize` the users in the store are asked. `renew` is told of changed
-    settings, `store` opens another database than the
-    settings name, `meaning` opens what compares the meanings of memories, `net` reaches the public
-    web. Conversations at rest are kept in memory up to `warm_bytes`."""
+    settings, `store` opens another database than the settings name, `meaning` opens what compares
+    the meanings of memories, `net` reaches the public web, `speech` hears and speaks whatever the
+    settings name. Conversations at rest are kept in memory up to `warm_bytes`."""
 
     model: ModelFactory
     tools: Tools | None = None
@@ -161,6 +167,7 @@ class Parts(msgspec.Struct, frozen=True):
     renew: SettingsListener = lambda settings: None
     meaning: MeaningFactory = open_no_meaning
     net: Net = msgspec.field(default_factory=Net)
+    speech: Speech | None = None
     warm_bytes: int = WARM_BYTES
 
 
@@ -191,6 +198,7 @@ class App:
         self.redact = Redactor(settings, self.secrets)
         self.current = Current(settings, clock, self.redact)
         self.sandbox = SandboxProvider(parts.sandbox, clock.now)
+        self.speech = self._make_speech()
 
         self.vitals = Vitals(clock, self.redact, home.health)
         self.address = ""
@@ -206,11 +214,13 @@ class App:
         self._intake = anyio.CancelScope()
 
         self.drafts = Drafts(self.store, channels, clock, self._reply_target)
-        self.outbox = Outbox(self.store, channels, clock, self.drafts)
+        self.switch = ChannelSwitch(lambda: self.settings)
+        self.outbox = Outbox(self.store, channels, clock, self.drafts, is_on=self.switch.is_on)
         self.ask_status = AskStatus(self.store, channels)
         self._live_sender = LiveSender(self.store)
-        relay = self._live_sender.put if home.worker else None
-        self.publisher = EventPublisher(self.feed, self.drafts, self.redact, relay)
+        self.publisher = EventPublisher(
+            self.feed, self.drafts, self.redact, self._live_sender.put if home.worker else None
+        )
         self.typing_indicator = TypingIndicator(channels, self.dispatch, clock)
 
         self.people = people = open_people(self.store, clock, self._roles, self._guests)
@@ -225,14 +235,7 @@ class App:
         self.background = self.tool_wiring.background
         self.diffs = self.tool_wiring.diffs
         self.review_notice = ReviewNotice(self.store, self.scopes.untold, self.alerts, clock)
-        self.features = FeatureWiring(
-            host,
-            agent=self.current.agent,
-            model=parts.model,
-            trying=self.current.make_trial_agent,
-            hands=self.tool_wiring,
-            meaning=parts.meaning,
-        )
+        self.features = self._make_features(host)
 
         access = LocalAccess(
             host, people, self.tool_wiring, parts.model, parts.authorize, self.features.subagents
@@ -281,6 +284,8 @@ class App:
         reconfigure_logging(settings)
         self._set_renderer()
         self.parts.renew(settings)
+        self.switch.on_settings_changed()
+        self.outbox.wake()
         reset_model_health(self.vitals)
         self.dispatch.renew()
 
@@ -300,7 +305,37 @@ class App:
             alerts=self.alerts,
             rounds=self.rounds,
             current=self.current,
+            channels=parts.channels,
             people=None if parts.authorize else self.people,
+        )
+
+    def _make_features(self, host: RunningHost) -> FeatureWiring:
+        parts = self.parts
+        features = FeatureWiring(
+            host,
+            agent=self.current.agent,
+            model=parts.model,
+            trying=self.current.make_trial_agent,
+            hands=self.tool_wiring,
+            meaning=parts.meaning,
+        )
+        features.more_tools = (
+            make_channel_tool(lambda: self.settings, self.health),
+            *make_room_tools(
+                parts.channels, self.switch.is_on, lambda: self.settings.config.timezone
+            ),
+        )
+        return features
+
+    def _make_speech(self) -> SpeechEngines:
+        parts = self.parts
+        return SpeechEngines(
+            lambda: self.settings,
+            self.sandbox,
+            parts.net,
+            self.blobs.get,
+            [each.name for each in parts.channels if isinstance(each, Speaking)],
+            engine=parts.speech,
         )
 
     def _make_share(self) -> AgentShare:
@@ -349,6 +384,7 @@ class App:
             secrets=SecretHiding(self.redact),
             pictures=PictureStore(self.blobs.get, self.blobs.path),
             budgets=self.features.budgets,
+            ears=self.speech,
         )
 
     def _join_listeners(self) -> None:
@@ -389,7 +425,8 @@ class App:
         render: Render = render_unchanged
         if self.settings.config.show_usage:
             render = UsageFooter(self.store)
-        self.outbox.render = without_secrets(render, self.redact)
+        render = without_secrets(render, self.redact)
+        self.outbox.render = with_voice(render, self.speech.say, self.blobs.put)
 
     def _open_session(self, session: str) -> Session:
         agent = self.features.agent_in_session(session, self.current.agent_of(session))
@@ -511,6 +548,7 @@ class App:
         yield Child("mcp", self.features.mcp.run)
         yield Child("browsers", self.features.browsers.run)
         yield Child("desktop", self.features.desktop.run)
+        yield Child("speech", self.speech.run)
         yield Child("budgets", lambda: self.features.budgets.run(self.features.injector))
         if self.store.shares_work:
             beside_nobody = takes is not take_all
@@ -560,7 +598,7 @@ class App:
 
     def _channel_children(self) -> Iterator[Child]:
         for channel in self.parts.channels:
-            yield Child(f"channel {channel.name}", partial(self._receive, channel))
+            yield Child(f"channel {channel.name}", partial(self._attend, channel))
 
     async def drain(self) -> None:
         """Accept nothing more from channels, and wait until all turns rest and their answers are
@@ -573,7 +611,7 @@ class App:
     async def health(self) -> Health:
         """The state of everything now. A test write checks the disk, at most every 5 seconds."""
         for channel in self.parts.channels:
-            if isinstance(channel, Healthy):
+            if isinstance(channel, Healthy) and self.switch.is_on(channel.name):
                 report = channel.health()
                 self.vitals.record_report(
                     f"channel {channel.name}", report.ok_at, report.error_at, report.error
@@ -609,6 +647,13 @@ class App:
     def _people_fact(self) -> HealthFact:
         problem = self.people.health()
         return HealthFact("people", "degraded" if problem else "ok", problem)
+
+    async def _attend(self, channel: Channel) -> None:
+        """Submit what people write on a channel while it is on."""
+        while True:
+            await self.switch.wait_until_on(channel.name)
+            with self.switch.while_on(channel.name):
+                await self._receive(channel)
 
     async def _receive(self, channel: Channel) -> None:
         """Submit what people write on a channel. What could not be stored is not confirmed."""

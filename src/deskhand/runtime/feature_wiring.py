@@ -76,6 +76,7 @@ class FeatureWiring:
         meaning: MeaningFactory = open_no_meaning,
     ) -> None:
         self.host = ground
+        self.more_tools: tuple[Tool, ...] = ()
         self.injector = InboundInjector(ground.store, ground.dispatch, ground.redact)
         self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
         self.side_queries = SideQueries(agent, model, self.budgets, ground.store.change, ground.ids)
@@ -135,7 +136,8 @@ class FeatureWiring:
             self.host.settings, self._load_sign, lambda: load_seed(self.host.secrets)
         )
         own = (*helpers, *self.past_search.tools(), *self.continuing.tools(), *self._changes)
-        return (*self.remembering.tools(), *own, *self.jobs.tools, propose_skill)
+        made = (*self.remembering.tools(), *own, *self.jobs.tools, propose_skill)
+        return (*made, *self.more_tools)
 
     def _browser_owner(self, session: str) -> str:
         """The conversation whose browser this one uses: sub-agents for the browser have that of

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from ..agent.agent import Agent
 from ..assembly.host import Host
+from ..channels.base import Channel
 from ..config.config import Settings
 from ..gateway.dispatch import Dispatch
 from ..gateway.machine_rounds import MachineRounds
@@ -26,8 +29,8 @@ from .reload import Current
 
 
 class RunningHost(msgspec.Struct, kw_only=True):
-    """Implements `assembly.host.Host`. Without `people` the roles of principals never change: they
-    are known elsewhere."""
+    """Implements `assembly.host.Host`. `channels` are all that people write on. Without `people`
+    the roles of principals never change: they are known elsewhere."""
 
     store: Store
     blobs: Blobs
@@ -42,6 +45,7 @@ class RunningHost(msgspec.Struct, kw_only=True):
     alerts: Alerts
     rounds: MachineRounds
     current: Current
+    channels: Sequence[Channel] = ()
     people: People | None
 
     def settings(self) -> Settings:

@@ -35,6 +35,7 @@ from .admin_api import RunningAdmin
 from .app import App
 from .held_api import HeldApi
 from .onboarding import Onboarding
+from .speech_api import SpeechApi
 
 log = logging.getLogger(__name__)
 
@@ -136,6 +137,7 @@ class AppServer:
             proposals=ProposalsApi(app.features.host, app.features.reviewing.proposals),
             held=HeldApi(app.features.host),
             setup=Onboarding(app, self._models, tasks, app.current.reload),
+            speech=SpeechApi(app.speech),
             blobs=app.blobs,
             clock=app.parts.clock,
             ids=app.parts.ids,

@@ -1,0 +1,45 @@
+"""Channels are switched on and off while Deskhand runs: by `channels.NAME.enabled`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import anyio
+
+from ..config.config import Settings
+
+
+class ChannelSwitch:
+    """Which channels are on now. One that no configuration names is always on."""
+
+    def __init__(self, settings: Callable[[], Settings]) -> None:
+        self._settings = settings
+        self._scopes: dict[str, anyio.CancelScope] = {}
+        self._changed = anyio.Event()
+
+    def is_on(self, name: str) -> bool:
+        config = self._settings().config.channels.get(name)
+        return config is None or config.enabled
+
+    def on_settings_changed(self) -> None:
+        """Other settings hold: what was switched off ends at once."""
+        for name, scope in self._scopes.items():
+            if not self.is_on(name):
+                scope.cancel()
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def wait_until_on(self, name: str) -> None:
+        while not self.is_on(name):
+            await self._changed.wait()
+
+    @contextmanager
+    def while_on(self, name: str) -> Iterator[None]:
+        """What is done in here ends quietly when the channel is switched off."""
+        with anyio.CancelScope() as scope:
+            self._scopes[name] = scope
+            try:
+                yield
+            finally:
+                del self._scopes[name]
