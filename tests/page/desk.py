@@ -7,6 +7,7 @@ HOME/go exists.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -16,7 +17,9 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import av
 import msgspec
+import numpy as np
 
 from deskhand.assembly.models import Models
 from deskhand.assembly.tools import make_tools, skills_of
@@ -26,12 +29,14 @@ from deskhand.learning.proposals.queries import Card, Proposal, Score, Side, set
 from deskhand.learning.proposals.store import add_proposal
 from deskhand.models.base import Item, Reply, Request, TextDelta, ThinkingDelta
 from deskhand.runtime.app import App, Parts, open_app
+from deskhand.speech.base import WAV, Heard, OnShare, Recording, Sound, Voice, ignore_share
 from deskhand.testing.scripted import say
+from deskhand.testing.speech import RATE, ScriptedSpeech, write_wav
 from deskhand.tools import task_board
 from deskhand.tools.base import Context, Outcome, PersonQuestion
 from deskhand.tools.define import tool
 from deskhand.types.commit import Commit
-from deskhand.types.errors import ModelError, ModelOverloaded
+from deskhand.types.errors import ModelError, ModelOverloaded, SpeechError
 from deskhand.types.events import (
     AnyEvent,
     MessageDelivered,
@@ -42,7 +47,7 @@ from deskhand.types.events import (
 )
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import LOCAL, OWNER, Label
-from deskhand.types.messages import Message, Text, ToolCall, ToolResult, Usage
+from deskhand.types.messages import Audio, Message, Text, ToolCall, ToolResult, Usage
 from deskhand.types.programs import REHEARSE_PROGRAM, RUN_PROGRAM, parse_rehearsal
 
 MARKDOWN = """Here is **how it works**, in short:
@@ -101,6 +106,8 @@ SENTENCES = {
     "Invite Ada to the river, please": "post",
     "What is the weather like?": "fail",
 }
+SPOKEN = {440: "What is in my notes?"}
+"""What is said in a tone of this many hertz."""
 FAILURES = {
     "fail": ModelError("The provider says: the key is wrong"),
     "busy": ModelOverloaded("The provider is overloaded.", 600),
@@ -182,7 +189,9 @@ def _call(name: str, n: int = 0, **arguments: object) -> ToolCall:
 def script(request: Request) -> Message:  # noqa: C901 -- one line for each word
     """What to say to the last words of the person."""
     at = max(i for i, shown in enumerate(request.messages) if shown.message.role == "user")
-    text = re.sub(r"^\[.*?\] ", "", request.messages[at].message.text)
+    said = request.messages[at].message
+    heard = [part.transcript or "" for part in said.parts if isinstance(part, Audio)]
+    text = " ".join([re.sub(r"^\[.*?\] ", "", said.text), *heard]).strip()
     if text.startswith(("[You are a sub-agent", "[You are a teammate")):
         text = text.partition("]\n\n")[2]
     results = [
@@ -286,6 +295,53 @@ def _program(name: str, results: list[ToolResult]) -> Message:
     return say(came.said if came is not None else results[-1].text)
 
 
+class DeskSpeech(ScriptedSpeech):
+    """Hears what the pitch of a tone means, and waits while HOME/listens is there until HOME/go is.
+    It speaks for a minute, or briefly where the words say so, and not at all while HOME/mute is
+    there."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__()
+        self._home = home
+
+    async def hear(
+        self, recording: Recording, language: str = "", on_share: OnShare = ignore_share
+    ) -> Heard:
+        on_share(0.4)
+        while (self._home / "listens").exists() and not (self._home / "go").exists():
+            await anyio.sleep(0.01)
+        pitch, seconds = await anyio.to_thread.run_sync(_find_pitch, recording.data)
+        if not pitch:
+            raise SpeechError("this recording is not understood: speak louder")
+        words = "".join(text for tone, text in SPOKEN.items() if abs(tone - pitch) < 40)
+        return Heard(words, "en", seconds)
+
+    async def say(self, text: str, voice: Voice = Voice()) -> Sound:  # noqa: B008 -- it is frozen
+        await super().say(text, voice)
+        if (self._home / "mute").exists():
+            raise SpeechError("the voice is hoarse")
+        return Sound(make_tone(330, 1.5 if "brief" in text else 60.0), WAV)
+
+
+def make_tone(pitch: float, seconds: float) -> bytes:
+    """A WAV file of a tone of this many hertz."""
+    wave = np.sin(2 * np.pi * pitch * np.arange(int(RATE * seconds)) / RATE)
+    return write_wav((wave * 12_000).astype("<i2").tobytes(), RATE)
+
+
+def _find_pitch(data: bytes) -> tuple[float, float]:
+    """The pitch of a recording in hertz, 0 where it is silent, and how many seconds it takes."""
+    with av.open(io.BytesIO(data), "r") as container:
+        frames = [frame.to_ndarray() for frame in container.decode(audio=0)]
+        rate = container.streams.audio[0].rate
+    samples = np.concatenate([frame.reshape(-1) for frame in frames]).astype(float)
+    samples /= 32_768.0 if frames[0].dtype.kind == "i" else 1.0
+    if np.abs(samples).max() < 0.01:
+        return 0.0, len(samples) / rate
+    loudness = np.abs(np.fft.rfft(samples))
+    return float(np.argmax(loudness)) * rate / len(samples), len(samples) / rate
+
+
 class Scripted:
     """Speaks in pieces, and pauses where the script says so."""
 
@@ -326,7 +382,8 @@ async def main(home: Path) -> None:
     }
     tools = {**make_tools(settings, "default", skills_of(settings, "default")), **own}
     async with Models(settings) as models:
-        parts = Parts(lambda name: model, tools, serve=make_page_server(models))
+        serve = make_page_server(models)
+        parts = Parts(lambda name: model, tools, serve=serve, speech=DeskSpeech(home))
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             if (home / "long").exists():
                 await lengthen(app)

@@ -14,7 +14,7 @@ from deskhand.types.door import Progress
 from deskhand.types.events import Recorded
 from deskhand.types.identity import Address, Principal
 from deskhand.types.labels import Label
-from deskhand.types.messages import Message, Text, Thinking, ToolCall, ToolResult, Usage
+from deskhand.types.messages import Audio, Message, Text, Thinking, ToolCall, ToolResult, Usage
 
 pytestmark = pytest.mark.timeout(120)
 OWNER = Principal("owner", ("owner",))
@@ -249,6 +249,26 @@ def test_undone_branched_compacted_and_marked(page: Page) -> None:
         page, *turns, e.MessageDelivered("default/web:owner:x#2.0", "77", "may be a duplicate")
     )
     assert marked["turns"][0]["mark"] == "may be a duplicate"
+
+
+def test_what_was_heard_stands_where_the_recording_is(page: Page) -> None:
+    sound, other = Audio("sha256:a", "audio/ogg"), Audio("sha256:b", "audio/ogg")
+    said = e.MessageReceived(1, OWNER, HERE, Message("user", (sound, other)), "owner:m1")
+    state = folded(
+        page,
+        said,
+        Progress("status", 2, text="listening: 40%"),
+        e.Transcribed("sha256:a", "buy milk", language="en", seconds=2.5),
+        e.Transcribed("sha256:b", problem="nothing hears here"),
+    )
+    heard = [part["heard"] for part in state["turns"][0]["items"][0]["parts"]]
+    assert heard == [
+        {"text": "buy milk", "problem": "", "seconds": 2.5},
+        {"text": "", "problem": "nothing hears here", "seconds": 0},
+    ]
+    assert (state["status"], state["open"]) == ("", True)
+    waiting = folded(page, said, Progress("status", 2, text="listening: 40%"))
+    assert waiting["status"] == "listening: 40%"
 
 
 def test_thinking_commands_edits_and_reactions(page: Page) -> None:

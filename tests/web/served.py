@@ -19,6 +19,7 @@ from deskhand.net.client import Net
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.runtime.http_server import AppServer
 from deskhand.sandbox.choose import Proven, open_sandbox
+from deskhand.speech.base import Speech
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.tools.base import Tool
 from deskhand.types.clock import Clock
@@ -93,9 +94,11 @@ async def serving(  # noqa: PLR0913 -- what few tests need has a default
     environment: Mapping[str, str] | None = None,
     net: Net | None = None,
     sandbox: Callable[[], Awaitable[Proven]] = open_sandbox,
+    engine: Speech | None = None,
     **config: Any,
 ) -> AsyncIterator[Served]:
-    """With `tools` None the agent has its real ones. `config` are keys of the configuration."""
+    """With `tools` None the agent has its real ones. `engine` hears and speaks. `config` are keys
+    of the configuration."""
     raw = {"defaults": {"models": ["scripted/echo"]}, **config}
     raw["web"] = {"port": 0, **config.get("web", {})}
     (home / "deskhand.yaml").write_bytes(msgspec.json.encode(raw))
@@ -116,6 +119,7 @@ async def serving(  # noqa: PLR0913 -- what few tests need has a default
             serve=serve,
             net=net or Net(),
             sandbox=sandbox,
+            speech=engine,
         )
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(drive, app)

@@ -46,6 +46,7 @@ MAX_CONCURRENT = 2000
 """How many requests, streams and WebSockets are served at one time."""
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "media-src blob:; "
     "connect-src 'self'; "
     "manifest-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; "
     "frame-ancestors 'none'; "
@@ -57,7 +58,7 @@ HEADERS = {
     "x-frame-options": "DENY",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), payment=(), usb=()",
+    "permissions-policy": "microphone=(self), camera=(), geolocation=(), payment=(), usb=()",
 }
 
 

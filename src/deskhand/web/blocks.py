@@ -14,6 +14,7 @@ import msgspec
 
 from ..types import events as e
 from ..types.messages import Audio, File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from .heard import with_transcripts
 
 Redact = Callable[[str], str]
 Block = dict[str, Any]
@@ -81,7 +82,7 @@ def messages_from_log(log: Iterable[e.Recorded], redact: Redact) -> list[Compute
     """The messages of a conversation, the results of tools that came in a row as one."""
     lines: list[ComputerMessage] = []
     results: list[Block] = []
-    for recorded in log:
+    for recorded in with_transcripts(log):
         found = _result_blocks(recorded.event, redact)
         if found:
             if not results:

@@ -17,6 +17,7 @@ from ..types.messages import Message, ResultStatus, ToolResult, Usage
 from .conversations import Say, build_message, submit_body, token_usage
 from .dialect_computer import ComputerDialectState, mode_of, options_of, result_of, translate
 from .errors import HttpProblem, bad_request, not_found, to_sentence
+from .heard import text_with_transcripts, with_transcripts
 from .job_views import JobRowView
 from .routing import Call, Endpoint
 from .session import load_state
@@ -201,14 +202,14 @@ def history_from_log(log: Sequence[e.Recorded], redact: Callable[[str], str]) ->
     """The messages of a conversation since it was last cleared, oldest first."""
     lines: list[HistoryLine] = []
     tools: dict[str, str] = {}
-    for recorded in log:
+    for recorded in with_transcripts(log):
         event = recorded.event
         at = recorded.at
         match event:
             case e.CommandRun(name="start"):
                 lines.clear()
             case e.MessageReceived(message=message):
-                lines.append(HistoryLine("user", redact(message.text), at))
+                lines.append(HistoryLine("user", redact(text_with_transcripts(message)), at))
             case e.HistoryMessage(message=Message(role="user") as message):
                 lines.append(HistoryLine("user", redact(message.text), at))
             case e.HistoryMessage(message=Message(role="tool", parts=parts)):

@@ -12,7 +12,7 @@ from ..store.queries import count_messages, find_session_row, may_attach_blob
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
-from ..types.messages import File, Image, Message, Part, Text
+from ..types.messages import Audio, File, Image, Message, Part, Text
 from .errors import HttpProblem, bad_request, not_found
 from .names import CHANNEL, address_of, format_session_name, parse_session_name
 from .routing import Call, Endpoint
@@ -75,12 +75,14 @@ class LogPart(msgspec.Struct, frozen=True):
 
 
 class Attached(msgspec.Struct, frozen=True):
-    """A file that was uploaded before. `blob` is the one that the upload returned."""
+    """A file that was uploaded before. `blob` is the one that the upload returned. With `spoken` a
+    sound file is what the sender says: it is listened to."""
 
     blob: Annotated[str, msgspec.Meta(max_length=100)]
     name: Annotated[str, msgspec.Meta(max_length=255)]
     mime: Annotated[str, msgspec.Meta(max_length=200)]
     size_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
+    spoken: bool = False
 
 
 class Say(msgspec.Struct, frozen=True):
@@ -222,6 +224,8 @@ async def build_message(call: Call, said: Say) -> Message:
 def _attached_part(file: Attached) -> Part:
     if file.mime.startswith("image/"):
         return Image(file.blob, file.mime, file.name)
+    if file.spoken and file.mime.startswith("audio/"):
+        return Audio(file.blob, file.mime)
     return File(file.blob, file.name, file.mime, file.size_bytes)
 
 

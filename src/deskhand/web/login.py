@@ -9,6 +9,7 @@ from ..types.people import OWNER_NAME
 from .errors import HttpProblem
 from .guard import COOKIE, Guesses, client_of
 from .routing import Call, Endpoint
+from .speech import SpeechView, describe_speech
 
 
 class Redeem(msgspec.Struct, frozen=True):
@@ -18,8 +19,8 @@ class Redeem(msgspec.Struct, frozen=True):
 
 
 class Me(msgspec.Struct, frozen=True):
-    """Who this credential is, and what they are called. `authenticated` is for openagent-core's
-    clients."""
+    """Who this credential is, what they are called, and whether Deskhand hears and speaks.
+    `authenticated` is for openagent-core's clients."""
 
     user: str
     name: str
@@ -27,6 +28,7 @@ class Me(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...]
     browser: bool
     authenticated: bool = True
+    speech: SpeechView = SpeechView()
 
 
 async def redeem(call: Call) -> Response:
@@ -60,7 +62,14 @@ async def me(call: Call) -> Me:
         raise AssertionError("the table says that this needs a credential")
     who = grant.principal
     name = await call.web.admin.owner_name() if who.id == OWNER_NAME else ""
-    return Me(who.id, name or who.id, who.roles, grant.scopes, grant.browser)
+    return Me(
+        who.id,
+        name or who.id,
+        who.roles,
+        grant.scopes,
+        browser=grant.browser,
+        speech=describe_speech(call),
+    )
 
 
 async def log_out(call: Call) -> Response:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 from anyio import CapacityLimiter, Event
 
 from ..agent.state import State
 from ..models.answer_schema import make_check_limiter
+from ..speech.base import Sound
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import ToolScope
@@ -37,6 +38,7 @@ from .settings import AgentServerConfig
 from .setup_views import CheckView, ConnectedView, Key, NewChannel, ProbeView, SetupView
 from .shared_result import SharedResult
 from .sign_in import SignIn
+from .speakers import Speakers
 from .views import (
     AgentView,
     ChangeDetail,
@@ -308,6 +310,23 @@ class SetupBackend(Protocol):
     async def run_checks(self) -> list[CheckView]: ...
 
 
+class SpeechBackend(Protocol):
+    """The engines that hear and speak, as they are set up."""
+
+    def find_problem(self, use: Literal["hear", "say"]) -> str:
+        """Why this does not work here, with what to do; '' where nothing is known against it."""
+        ...
+
+    async def render(self, markdown: str) -> str:
+        """An answer as it is read aloud; '' where no words are left."""
+        ...
+
+    async def say(self, words: str, language: str) -> Sound:
+        """These words; `language` is a code of ISO 639-1, '' where the words tell it. Raises
+        SpeechError."""
+        ...
+
+
 class AgentServer(msgspec.Struct, frozen=True):
     """How other agents find this server. `public_key` is '' where it signs nothing."""
 
@@ -326,6 +345,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     proposals: ProposalsBackend
     held: HeldFilesBackend
     setup: SetupBackend
+    speech: SpeechBackend
     blobs: Blobs
     clock: Clock
     ids: Ids
@@ -342,6 +362,8 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     """Set when the service begins to stop. Streams end then, and clients reconnect later."""
     checkers: CapacityLimiter = msgspec.field(default_factory=make_check_limiter)
     """Limits how many JSON schema checks run at one time."""
+    speakers: Speakers = msgspec.field(default_factory=Speakers)
+    """Limits how many answers are made into sound at one time."""
     listings: SharedResult[list[WorkspaceFile]] = msgspec.field(default_factory=SharedResult)
     """The files of a workspace, for all clients that are told of them at the end of a turn."""
     pdf_limiter: CapacityLimiter = msgspec.field(

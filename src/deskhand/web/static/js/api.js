@@ -21,6 +21,16 @@ export function onResponse(listener) {
 
 /** Send a request. `body` is sent as JSON; a Blob or FormData as it is. Throws ApiError. */
 export async function call(method, path, body = undefined) {
+  const answer = await request(method, path, body);
+  return answer.status === 204 ? null : await answer.json();
+}
+
+/** The bytes at this path. Throws ApiError, and AbortError once `signal` is aborted. */
+export async function fetchBytes(path, signal = undefined) {
+  return (await request("GET", path, undefined, signal)).arrayBuffer();
+}
+
+async function request(method, path, body, signal) {
   const headers = method === "GET" ? {} : { "X-Deskhand": "1" };
   const raw = body instanceof Blob || body instanceof FormData;
   if (body !== undefined && !raw) headers["Content-Type"] = "application/json";
@@ -30,8 +40,10 @@ export async function call(method, path, body = undefined) {
       method,
       headers,
       body: body === undefined || raw ? body : JSON.stringify(body),
+      signal,
     });
-  } catch {
+  } catch (error) {
+    if (signal?.aborted) throw error;
     notifyListeners(0);
     throw new ApiError(
       0,
@@ -40,7 +52,7 @@ export async function call(method, path, body = undefined) {
     );
   }
   notifyListeners(answer.status);
-  if (answer.ok) return answer.status === 204 ? null : await answer.json();
+  if (answer.ok) return answer;
   let problem = {};
   try {
     problem = (await answer.json()).error ?? {};

@@ -2,14 +2,17 @@
 
 import { formatBytes } from "./format.js";
 import { Icon } from "./icons.js";
+import { useLazyComponent } from "./lazy-component.js";
 import { html, useState } from "./lib.js";
 import { isPicture, openPreview, sentFile } from "./preview.js";
 
 /** What a person attached. */
 export function Attachments({ parts }) {
   const pictures = parts.filter(isPicture);
-  const files = parts.filter((part) => !isPicture(part));
+  const recordings = parts.filter((part) => part.type === "audio");
+  const files = parts.filter((part) => !isPicture(part) && part.type !== "audio");
   return html`
+    ${recordings.map((part) => html`<${Recording} key=${part.blob} part=${part} />`)}
     ${
       pictures.length > 0 &&
       html`
@@ -26,6 +29,22 @@ export function Attachments({ parts }) {
         </ul>
       `
     }
+  `;
+}
+
+const loadPlayer = async () => (await import("./voice/player.js")).Player;
+
+/** What somebody said, and what was heard of it. */
+function Recording({ part }) {
+  const Player = useLazyComponent("player", loadPlayer);
+  const { text = part.transcript ?? "", problem = "" } = part.heard ?? {};
+  return html`
+    <div class="recording">
+      ${Player && html`<${Player} part=${part} />`}
+      ${text && html`<p class="pre" dir="auto">${text}</p>`}
+      ${problem && html`<p class="small muted">Not transcribed: ${problem}</p>`}
+      ${part.heard && !text && !problem && html`<p class="small muted">No speech was heard</p>`}
+    </div>
   `;
 }
 
@@ -79,9 +98,7 @@ function Picture({ part, alt = "" }) {
 function FileCard({ part }) {
   const file = sentFile(part);
   const name = file?.name ?? (part.name || "file");
-  const ending =
-    /\.([a-z0-9]{1,5})$/i.exec(name)?.[1].toUpperCase() ??
-    (part.type === "audio" ? "Audio" : "File");
+  const ending = /\.([a-z0-9]{1,5})$/i.exec(name)?.[1].toUpperCase() ?? "File";
   return html`
     <div class="file-card">
       <${Icon} name="file" />

@@ -1,13 +1,23 @@
 // The field to write in: text, files, and how a message is taken while a turn runs.
 
 import { stopTurn } from "./actions.js";
-import { call } from "./api.js";
-import { formatBytes } from "./format.js";
+import {
+  AttachedFiles,
+  areUploaded,
+  attachFile,
+  attachFiles,
+  dropping,
+  files,
+  listenForDrops,
+  listUploaded,
+} from "./attached.js";
 import { Icon, IconButton } from "./icons.js";
+import { useLazyComponent } from "./lazy-component.js";
 import { html, signal, useEffect, useLayoutEffect, useRef } from "./lib.js";
-import { announce, hasScope, online, route, showError } from "./state.js";
+import { announce, hasScope, online, route } from "./state.js";
 import { loadDraft, storeDraft } from "./storage.js";
 import { sendMessage, talk } from "./talk.js";
+import { canRecord, phase, stopSpeaking } from "./voice.js";
 
 const MODES = [
   ["steer", "Steer", "It reads this at its next step and takes it into account"],
@@ -15,9 +25,7 @@ const MODES = [
   ["interrupt", "Interrupt", "It stops at once and does this instead"],
 ];
 const draft = signal("");
-const files = signal([]); // {key, name, size, blob?, mime, problem?}
 const mode = signal("steer");
-const dropping = signal(false);
 
 export function Composer() {
   const field = useRef();
@@ -36,33 +44,31 @@ export function Composer() {
     area.style.height = "auto";
     area.style.height = `${Math.min(area.scrollHeight, innerHeight * 0.4)}px`;
   }, [draft.value]);
-  const ready =
-    (draft.value.trim() || files.value.some((file) => file.blob)) &&
-    !files.value.some((file) => !file.blob && !file.problem);
-  const sendDraft = () => {
-    if (!ready) return;
-    const text = draft.value.trim();
-    const attached = files.value
-      .filter((file) => file.blob)
-      .map(({ blob, name: called, mime, size }) => ({
-        blob,
-        name: called,
-        mime,
-        size_bytes: size,
-      }));
-    draft.value = "";
-    files.value = [];
-    storeDraft(name, "");
-    sendMessage(text, attached, running ? mode.value : "steer");
-    announce(running ? "Sent, while it works" : "Sent");
+  const ready = (draft.value.trim() || files.value.some((file) => file.blob)) && areUploaded();
+  const voice = useLazyComponent("voice", canRecord() ? loadVoice : null);
+  const sendRecording = async (sound, send) => {
+    const fileName = `recording.${sound.type.split("/")[1]}`;
+    const known = await attachFile(new File([sound], fileName, { type: sound.type }), true);
+    if (!known || !send) return;
+    if (route.value.name !== name) {
+      // the person has opened another conversation meanwhile
+      sendMessage("", [{ ...known, spoken: true }], "steer", name);
+      return;
+    }
+    if (areUploaded() && files.value.some((file) => file.blob === known.blob)) sendDraft(name);
+  };
+  const submit = () => {
+    if (phase.value) voice.finish();
+    else if (ready) sendDraft(name);
   };
   const handleKey = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     if (matchMedia("(pointer: coarse)").matches && !event.ctrlKey) return; // phones use the button
     event.preventDefault();
-    sendDraft();
+    submit();
   };
   const updateDraft = (event) => {
+    stopSpeaking();
     draft.value = event.target.value;
     storeDraft(name, event.target.value);
   };
@@ -79,54 +85,36 @@ export function Composer() {
     `;
   return html`
     <form
-      class=${`composer ${dropping.value ? "dropping" : ""}`}
+      class=${[
+        "composer",
+        phase.value,
+        voice && "can-talk",
+        ready && "ready",
+        dropping.value && "dropping",
+      ]
+        .filter(Boolean)
+        .join(" ")}
       onSubmit=${(event) => {
         event.preventDefault();
-        sendDraft();
+        submit();
       }}
     >
-      ${
-        files.value.length > 0 &&
-        html`
-          <ul class="attached">
-            ${files.value.map(
-              (file) => html`
-                <li key=${file.key} class=${`chip ${file.problem ? "bad" : ""}`}>
-                  ${
-                    file.thumb
-                      ? html`<img src=${file.thumb} alt="" />`
-                      : html`<${Icon} name="file" />`
-                  }
-                  <span class="cut">${file.name}</span>
-                  <span class="muted">
-                    ${file.problem || (file.blob ? formatBytes(file.size) : "uploading …")}
-                  </span>
-                  <${IconButton}
-                    name="close"
-                    little
-                    label=${`Remove ${file.name}`}
-                    onClick=${() => {
-                      files.value = files.value.filter((one) => one !== file);
-                    }}
-                  />
-                </li>
-              `,
-            )}
-          </ul>
-        `
-      }
+      <${AttachedFiles} />
       <label class="sr" for="composer">Message to Deskhand</label>
-      <textarea
-        id="composer"
-        ref=${field}
-        rows="1"
-        value=${draft.value}
-        placeholder=${choosePlaceholder(running)}
-        onInput=${updateDraft}
-        onKeyDown=${handleKey}
-        onPaste=${pasteFiles}
-        enterkeyhint="enter"
-      ></textarea>
+      <div class="write">
+        <textarea
+          id="composer"
+          ref=${field}
+          rows="1"
+          value=${draft.value}
+          placeholder=${choosePlaceholder(running)}
+          onInput=${updateDraft}
+          onKeyDown=${handleKey}
+          onPaste=${pasteFiles}
+          enterkeyhint="enter"
+        ></textarea>
+        ${phase.value && voice && html`<${voice.RecordingBar} />`}
+      </div>
       <div class="row">
         <input
           type="file"
@@ -138,7 +126,23 @@ export function Composer() {
             event.target.value = "";
           }}
         />
-        <${IconButton} name="clip" label="Attach files" onClick=${() => picker.current.click()} />
+        ${
+          phase.value && voice
+            ? html`
+                <${IconButton}
+                  name="trash"
+                  label="Discard the recording (Esc)"
+                  onClick=${voice.discard}
+                />
+              `
+            : html`
+                <${IconButton}
+                  name="clip"
+                  label="Attach files"
+                  onClick=${() => picker.current.click()}
+                />
+              `
+        }
         ${
           running &&
           html`
@@ -185,18 +189,34 @@ export function Composer() {
             </button>
           `
         }
+        ${voice && html`<${voice.TalkButton} deliver=${sendRecording} />`}
         <button
           type="submit"
           class="send"
           aria-label="Send"
           title="Send (Enter)"
-          disabled=${!ready}
+          disabled=${phase.value ? phase.value === "asking" : !ready}
         >
           <${Icon} name="send" />
         </button>
       </div>
     </form>
   `;
+}
+
+const loadVoice = () => import("./voice/hold-to-talk.js");
+
+/** Send what is written and attached. */
+function sendDraft(name) {
+  const text = draft.value.trim();
+  const attached = listUploaded();
+  const running = talk.value.open;
+  stopSpeaking();
+  draft.value = "";
+  files.value = [];
+  storeDraft(name, "");
+  sendMessage(text, attached, running ? mode.value : "steer");
+  announce(running ? "Sent, while it works" : "Sent");
 }
 
 function choosePlaceholder(running) {
@@ -212,75 +232,4 @@ function moveMode(event) {
   const all = MODES.map(([id]) => id);
   mode.value = all[(all.indexOf(mode.value) + step + all.length) % all.length];
   requestAnimationFrame(() => document.querySelector('.modes [aria-checked="true"]')?.focus());
-}
-
-/** Upload what is to go with the next message. */
-export async function attachFiles(chosen) {
-  for (const file of chosen) {
-    const entry = {
-      key: crypto.getRandomValues(new Uint32Array(1))[0],
-      name: file.name || "picture.png",
-      size: file.size,
-      mime: file.type || "application/octet-stream",
-    };
-    files.value = [...files.value, entry];
-    const updateEntry = (more) => {
-      files.value = files.value.map((one) => (one.key === entry.key ? { ...one, ...more } : one));
-    };
-    makeThumbnail(file).then(
-      (thumb) => updateEntry({ thumb }),
-      () => undefined, // no picture, or one that the browser does not know
-    );
-    try {
-      const known = await call(
-        "POST",
-        `/api/blobs?name=${encodeURIComponent(entry.name)}`,
-        new Blob([file], { type: entry.mime }),
-      );
-      updateEntry({ blob: known.blob, mime: known.mime, size: known.size_bytes, name: known.name });
-      announce(`${entry.name} is attached`);
-    } catch (error) {
-      updateEntry({ problem: error.missing ? "this server takes no files" : "not uploaded" });
-      if (!error.missing) showError(error);
-    }
-  }
-}
-
-/** The picture, small, as an address that the page may show. */
-async function makeThumbnail(file) {
-  const bitmap = await createImageBitmap(file, { resizeHeight: 56, resizeQuality: "medium" });
-  const canvas = Object.assign(document.createElement("canvas"), {
-    width: bitmap.width,
-    height: bitmap.height,
-  });
-  canvas.getContext("2d").drawImage(bitmap, 0, 0);
-  return canvas.toDataURL("image/png");
-}
-
-function listenForDrops() {
-  let depth = 0;
-  const handlers = {
-    dragenter: (event) => {
-      if (event.dataTransfer?.types.includes("Files")) {
-        depth += 1;
-        dropping.value = true;
-      }
-    },
-    dragleave: () => {
-      depth = Math.max(0, depth - 1);
-      if (!depth) dropping.value = false;
-    },
-    dragover: (event) => event.preventDefault(),
-    drop: (event) => {
-      event.preventDefault();
-      depth = 0;
-      dropping.value = false;
-      if (event.dataTransfer?.files.length && !event.target.closest?.(".panel"))
-        attachFiles([...event.dataTransfer.files]);
-    },
-  };
-  for (const [name, handler] of Object.entries(handlers)) addEventListener(name, handler);
-  return () => {
-    for (const [name, handler] of Object.entries(handlers)) removeEventListener(name, handler);
-  };
 }

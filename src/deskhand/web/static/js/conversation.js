@@ -3,7 +3,8 @@
 import { Ask } from "./asks.js";
 import { Composer } from "./composer.js";
 import { Find, finding } from "./find.js";
-import { IconButton } from "./icons.js";
+import { allText } from "./fold-items.js";
+import { Icon, IconButton } from "./icons.js";
 import { html, useEffect, useState } from "./lib.js";
 import { currentSession } from "./list.js";
 import { useFetch } from "./panels/parts.js";
@@ -19,6 +20,7 @@ import {
 } from "./state.js";
 import { missingReason, sendMessage, talk, unsentMessages } from "./talk.js";
 import { Log } from "./turns.js";
+import { speaking, stopSpeaking } from "./voice.js";
 
 export function Conversation() {
   const { name } = route.value;
@@ -38,6 +40,7 @@ export function Conversation() {
         html`
           <div class="dock">
             ${state.asks.length > 0 && html`<${Asks} />`}
+            ${speaking.value && html`<${SpeakingBar} />`}
             <${Composer} key=${name} />
           </div>
         `
@@ -46,13 +49,25 @@ export function Conversation() {
   `;
 }
 
+function SpeakingBar() {
+  return html`
+    <div class="speaking-bar">
+      <${Icon} name="speaker" />
+      <span class="grow">
+        ${speaking.value.playing ? "Reading the answer aloud" : "Preparing to read the answer aloud"}
+      </span>
+      <button type="button" class="btn little" onClick=${stopSpeaking}>
+        <${Icon} name="stop" />Stop reading
+      </button>
+    </div>
+  `;
+}
+
 function ConversationHead() {
   const { name } = route.value;
   const state = talk.value;
-  const firstText =
-    (state.first <= 1 &&
-      state.turns.find((turn) => turn.items[0]?.kind === "user")?.items[0].text) ||
-    unsentMessages.value[0]?.text;
+  const first = state.turns.find((turn) => turn.items[0]?.kind === "user")?.items[0];
+  const firstText = (state.first <= 1 && first && allText(first)) || unsentMessages.value[0]?.text;
   const title =
     state.title ||
     currentSession.value?.title ||

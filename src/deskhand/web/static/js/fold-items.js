@@ -9,6 +9,20 @@ export const textOf = (message) =>
 const attachmentsOf = (message) =>
   (message?.parts ?? []).filter((part) => ["image", "file", "audio"].includes(part.type));
 
+/** Whether this part is a recording to which nobody has listened yet. */
+export const isUnheard = (part) =>
+  part.type === "audio" && !part.heard && part.transcript === undefined;
+
+/** What was said in the recordings of a message, as far as it is known. */
+export const heardText = (item) =>
+  item.parts
+    .map((part) => part.heard?.text ?? part.transcript ?? "")
+    .filter(Boolean)
+    .join("\n");
+
+/** What was written and said in a message. */
+export const allText = (item) => [item.text, heardText(item)].filter(Boolean).join("\n");
+
 function beginTurn(next, recorded) {
   const turn = {
     id: recorded.n,
@@ -56,6 +70,16 @@ export function addAside(next, recorded, item) {
 export function changeItems(next, recorded, which, change) {
   const turn = copyOpenTurn(next, recorded);
   turn.items = turn.items.map((item) => (which(item) ? { ...item, ...change } : item));
+}
+
+/** Put what was heard in a recording, or why it was not, where the recording is. */
+export function hearRecording(next, { blob, text = "", problem = "", seconds = 0 }, recorded) {
+  const turn = copyOpenTurn(next, recorded);
+  const hear = (part) =>
+    isUnheard(part) && part.blob === blob ? { ...part, heard: { text, problem, seconds } } : part;
+  turn.items = turn.items.map((item) =>
+    item.kind === "user" ? { ...item, parts: item.parts.map(hear) } : item,
+  );
 }
 
 function omitKey(map, key) {

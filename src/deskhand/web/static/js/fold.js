@@ -14,6 +14,7 @@ import {
   closeCall,
   copyOpenTurn,
   describeNextTry,
+  hearRecording,
   makeUserItem,
   textOf,
 } from "./fold-items.js";
@@ -117,6 +118,9 @@ const EVENTS = {
   message_received(next, event, recorded) {
     next.open = true;
     addItem(next, recorded, makeUserItem(event, { inboxId: event.inbox_id }));
+  },
+  transcribed(next, event, recorded) {
+    hearRecording(next, event, recorded);
   },
   message_edited(next, event) {
     next.turns = next.turns.map((turn) =>

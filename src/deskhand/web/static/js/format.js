@@ -9,6 +9,12 @@ export function formatDuration(seconds) {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** Minutes and seconds, as a clock shows them. */
+export function formatClock(seconds) {
+  const whole = Math.floor(seconds);
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+}
+
 export function formatCount(count) {
   if (count == null) return "–";
   if (count < 1000) return String(count);

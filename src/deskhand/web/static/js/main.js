@@ -32,6 +32,7 @@ import {
 } from "./state.js";
 import { earlierPart, reconnectNow, resendMessages, showSession, talk } from "./talk.js";
 import { workerUrl } from "./trusted.js";
+import { speaking, stopSpeaking } from "./voice.js";
 
 function Gate() {
   if (currentUser.value === undefined)
@@ -242,13 +243,14 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.defaultPrevented) closeTopmost();
 });
 
-/** Esc closes the topmost element; where there is none, it stops the turn. */
+/** Esc closes the topmost element; where there is none, it ends the reading or the turn. */
 function closeTopmost() {
   if (palette.value) palette.value = false;
   else if (drawer.value) drawer.value = false;
   else if (problem.value) problem.value = null;
   else if (finding.value && route.value.place === "talk") finding.value = false;
   else if (panel.value) panel.value = "";
+  else if (speaking.value) stopSpeaking();
   else if (talk.value.open && route.value.place === "talk") stopTurn();
 }
 

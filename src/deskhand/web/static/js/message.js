@@ -2,6 +2,7 @@
 
 import { rewindSession } from "./actions.js";
 import { Attachments } from "./attachment.js";
+import { allText, heardText } from "./fold-items.js";
 import { formatDateTime, formatTime } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { html, useState } from "./lib.js";
@@ -46,7 +47,7 @@ export function UserMessage({ item, turn }) {
           name="copy"
           little
           label="Copy this message"
-          onClick=${() => copyText(item.text)}
+          onClick=${() => copyText(allText(item))}
         />
         ${
           first &&
@@ -89,7 +90,7 @@ function Editor({ item, turn, close }) {
         name="text"
         rows="3"
         aria-label="Your message"
-        defaultValue=${item.text}
+        defaultValue=${item.text || heardText(item)}
         onKeyDown=${handleKey}
         ref=${(field) => field?.focus()}
       ></textarea>
@@ -125,14 +126,17 @@ export function UnsentMessage({ message }) {
               ${message.files.map(
                 (file) => html`
                   <li key=${file.blob}>
-                    <span class="chip"><${Icon} name="file" />${file.name}</span>
+                    <span class="chip">
+                      <${Icon} name=${file.spoken ? "mic" : "file"} />
+                      ${file.spoken ? "Voice message" : file.name}
+                    </span>
                   </li>
                 `,
               )}
             </ul>
           `
         }
-        <p class="pre">${message.text}</p>
+        ${message.text && html`<p class="pre">${message.text}</p>`}
       </div>
       <div class="acts shown">
         <span

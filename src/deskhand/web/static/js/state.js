@@ -18,6 +18,8 @@ export const palette = signal(false);
 export const panel = signal(""); // files | trace | time | options | ""
 export const developer = signal(localStorage.getItem("deskhand.view") === "developer");
 export const theme = signal(document.documentElement.dataset.theme);
+/** When answers are read aloud: `spoken` (to whoever spoke), `always` or `never`. */
+export const readAloud = signal(localStorage.getItem("deskhand.aloud") ?? "spoken");
 export const searchTarget = signal(null); // {name, n, query}: the event to scroll to
 
 const narrowScreen = matchMedia("(max-width: 760px)");
@@ -34,6 +36,10 @@ effect(() => {
   document.documentElement.dataset.theme = theme.value;
 });
 
+/** Whether Deskhand listens to recordings, and whether it reads answers aloud. */
+export const canHear = () => currentUser.value?.speech?.hear_problem === "";
+export const canSay = () => currentUser.value?.speech?.say_problem === "";
+
 export const hasScope = (scope) => Boolean(currentUser.value?.scopes.includes(scope));
 
 export function announce(text, now = false) {
@@ -43,6 +49,11 @@ export function announce(text, now = false) {
 export function setTheme(value) {
   theme.value = value;
   localStorage.setItem("deskhand.theme", value);
+}
+
+export function setReadAloud(value) {
+  readAloud.value = value;
+  localStorage.setItem("deskhand.aloud", value);
 }
 
 /** Show what went wrong. The message of the server names the next step. */
@@ -88,11 +99,11 @@ export async function signIn() {
   }
 }
 
-/** The owner's name is set on the page `setup`: ask for it again when that page is left. */
+/** The owner's name, and what hears and speaks, are set in the settings: ask again after that. */
 let previousPage = "";
 effect(() => {
   const currentPage = route.value.page;
-  if (previousPage === "setup" && currentPage !== "setup")
+  if (previousPage && currentPage !== previousPage)
     get("/api/auth/me").then(
       (found) => {
         currentUser.value = found;

@@ -36,6 +36,9 @@ const isInLog = (message, state) =>
 /** The events of this conversation that are here, as they came. */
 export const getLoadedEvents = () => events;
 
+/** The ids of messages that were spoken into this page. */
+export const spokenIds = new Set();
+
 let openName = "";
 let events = [];
 let queue = [];
@@ -325,12 +328,13 @@ export function jumpToEvent(number) {
 // ------------------------------------------------------------------ what a person does
 
 /** Send a message. It is stored until the server has it, and sent under one id however often. */
-export async function sendMessage(text, files, when) {
-  const wanted = route.value.name || `chat-${newId()}`;
+export async function sendMessage(text, files, when, name = route.value.name) {
+  const wanted = name || `chat-${newId()}`;
   const message = { id: newId("m-"), name: wanted, text, files, when, at: Date.now() / 1000 };
+  if (files.some((file) => file.spoken)) spokenIds.add(message.id);
   setSentMessages([...sentMessages.value, message]);
   scrollToEndRequests.value += 1;
-  if (!route.value.name) openSession(wanted);
+  if (!name && !route.value.name) openSession(wanted);
   await submitMessage(message);
 }
 

@@ -3,15 +3,17 @@
 import { branchSession, retryTurn, rewindSession } from "./actions.js";
 import { Ask } from "./asks.js";
 import { ToolFiles } from "./attachment.js";
+import { isUnheard } from "./fold-items.js";
 import { formatCount, formatDateTime, formatDuration, formatTime, pluralize } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { html, useLayoutEffect, useState } from "./lib.js";
 import { UserMessage } from "./message.js";
 import { REHEARSE, SURVEY } from "./programs.js";
-import { developer, hasScope } from "./state.js";
+import { canSay, developer, hasScope } from "./state.js";
 import { copyText, Markdown } from "./text.js";
 import { Rehearsals, Tool } from "./tool.js";
 import { summarizeTurn } from "./turn-summary.js";
+import { lastAnswer, readAnswer, speaking, stopSpeaking } from "./voice.js";
 
 const REASONS = {
   stopped: "Stopped",
@@ -233,11 +235,34 @@ function Thinking({ text, growing, code = false }) {
 function Working({ turn, now }) {
   const running = turn.items.some((item) => item.kind === "tool" && item.status === "running");
   if (running && !now.status) return null;
-  return html`<p class="working"><span class="spin"></span>${now.status || "Working"}</p>`;
+  const unheard = turn.items.some((item) => item.kind === "user" && item.parts.some(isUnheard));
+  const status = now.status || (unheard ? "listening" : "working");
+  return html`
+    <p class="working">
+      <span class="spin"></span>
+      ${status[0].toUpperCase() + status.slice(1)}
+    </p>
+  `;
 }
 
 function describeUsage({ usage, model }) {
   return `${usage.read} tokens read, ${usage.written} written${model ? `, ${model}` : ""}`;
+}
+
+/** Reads the last answer of a turn aloud, or stops reading it. */
+function SpeakButton({ turn }) {
+  const number = lastAnswer(turn)?.n;
+  if (!number || !canSay() || turn.reason === "kept") return null;
+  const now = speaking.value?.n === number;
+  return html`
+    <${IconButton}
+      name=${now ? "stop" : "speaker"}
+      little
+      label=${now ? "Stop reading" : "Read this answer aloud"}
+      aria-pressed=${String(now)}
+      onClick=${now ? stopSpeaking : () => readAnswer(number)}
+    />
+  `;
 }
 
 /** The summary of a turn, made from its log and not by the model. */
@@ -272,6 +297,7 @@ function TurnFooter({ turn, last }) {
             />
           `
         }
+        <${SpeakButton} turn=${turn} />
         ${
           hasScope("chat") &&
           !turn.undone &&

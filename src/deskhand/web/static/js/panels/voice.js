@@ -1,0 +1,56 @@
+// When this browser reads answers aloud, and whether Deskhand hears and speaks.
+
+import { html } from "../lib.js";
+import { currentUser, readAloud, setReadAloud } from "../state.js";
+import { canRecord } from "../voice.js";
+import { Section } from "./parts.js";
+
+const CHOICES = [
+  ["spoken", "When I spoke", "An answer to what you said in this browser is read aloud"],
+  ["always", "Always", "While this page is in sight"],
+  ["never", "Never", "The speaker below an answer still reads it"],
+];
+
+export function VoiceSettings() {
+  const { hear_problem: hear, say_problem: say } = currentUser.value.speech ?? {};
+  return html`
+    <div class="stack wide">
+      <${Section} title="Read answers aloud" note="This is kept in this browser.">
+        ${say && html`<p class="note warn">${say}</p>`}
+        <div class="toggles" role="radiogroup" aria-label="Read answers aloud">
+          ${CHOICES.map(
+            ([id, label, note]) => html`
+              <label class="toggle" key=${id}>
+                <span class="grow">
+                  <span class="label">${label}</span>
+                  <span class="small muted">${note}</span>
+                </span>
+                <input
+                  type="radio"
+                  name="aloud"
+                  checked=${readAloud.value === id}
+                  disabled=${Boolean(say)}
+                  onChange=${() => setReadAloud(id)}
+                />
+              </label>
+            `,
+          )}
+        </div>
+      <//>
+      <${Section} title="Talk to Deskhand">
+        ${
+          hear
+            ? html`<p class="note warn">${hear}</p>`
+            : html`<p class="muted">${describeTalking()}</p>`
+        }
+      <//>
+    </div>
+  `;
+}
+
+function describeTalking() {
+  return canRecord()
+    ? "Hold the microphone beside the message field while you speak, and let go to send. Or " +
+        "press it once to begin and once more to send. Esc discards what you said."
+    : "This browser cannot record. Use another browser, or attach a recording as a file.";
+}

@@ -1,0 +1,45 @@
+// Plays an answer as it is read aloud by Deskhand.
+
+import { fetchBytes, sessionPath } from "../api.js";
+
+const KEPT = 6; // answers whose sound is kept, to be heard again
+const kept = new Map();
+let player = null;
+
+/** Resolves when it is over, or was aborted. Throws ApiError, and Error where it cannot be played. */
+export async function playAnswer(name, number, signal, onPlay) {
+  const sound = await loadAnswer(name, number, signal);
+  player ??= new Audio(); // one for all: a browser that let it play once lets it play again
+  const address = URL.createObjectURL(sound);
+  player.src = address;
+  signal.addEventListener("abort", () => player.pause(), { once: true });
+  try {
+    const over = new Promise((resolve) => {
+      player.onended = player.onpause = resolve;
+    });
+    await player.play();
+    if (signal.aborted) return;
+    onPlay();
+    await over;
+  } catch (error) {
+    if (!signal.aborted) throw new Error(explainSilence(error));
+  } finally {
+    URL.revokeObjectURL(address);
+  }
+}
+
+async function loadAnswer(name, number, signal) {
+  const path = sessionPath(name, `/messages/${number}/speech`);
+  if (!kept.has(path)) {
+    const bytes = await fetchBytes(path, signal);
+    kept.set(path, new Blob([bytes]));
+    if (kept.size > KEPT) kept.delete(kept.keys().next().value);
+  }
+  return kept.get(path);
+}
+
+function explainSilence(error) {
+  return error.name === "NotAllowedError"
+    ? "The browser does not play sound by itself here. Press the speaker below the answer."
+    : "This browser cannot play the answer. Try another browser, or update this one.";
+}
