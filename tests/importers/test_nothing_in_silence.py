@@ -11,6 +11,7 @@ import apsw
 import pytest
 import yaml
 
+from deskhand.config.foreign_keys import to_snake_case
 from tests.importers.marks import SECRET, Marks, imported
 from tests.importers.moving import home_of, looks
 
@@ -63,6 +64,8 @@ OPERATOR_USE_AGENT: dict[str, Any] = {
         "discord": CHANNEL | {"token": SECRET, "replyToMessage": True, "allowFrom": ["1"]},
         "slack": CHANNEL | {"bot_token": SECRET, "app_token": SECRET, "signing_secret": SECRET},
         "twitch": {"enabled": False, "token": SECRET, "nick": str, "channel_name": str, "prefix": str},
+        "mqtt": {"enabled": True, "brokerHost": str, "brokerPort": int, "username": str, "password": SECRET,
+            "topicPrefix": str, "client_id": str, "tls": True, "keepalive": int, "allowFrom": ["sensor"]},
     },
 }  # fmt: skip
 
@@ -169,6 +172,122 @@ def test_operator_use(layout: str, tmp_path: Path) -> None:
     (home / ".env").write_text(
         f"GROQ_API_KEY={marks.secret()}\nOPERATOR_VERBOSE={marks.text('OPERATOR_VERBOSE')}\n"
     )
+    check(marks, home, tmp_path)
+
+
+# ---------------------------------------------------------------------- platforms and speech
+
+NANOBOT_CHANNELS: dict[str, Any] = {
+    "discord": {"enabled": True, "token": SECRET, "allowFrom": ["4711"], "allowChannels": [str], "intents": int,
+        "groupPolicy": "open", "readReceiptEmoji": str, "proxy": str, "proxyPassword": SECRET},
+    "slack": {"enabled": True, "mode": str, "webhookPath": str, "botToken": SECRET, "appToken": SECRET,
+        "reactEmoji": str, "groupPolicy": str, "groupAllowFrom": [str], "dm": {"policy": str}},
+    "matrix": {"enabled": True, "homeserver": str, "userId": str, "password": SECRET, "accessToken": SECRET,
+        "deviceId": str, "e2eeEnabled": True, "maxMediaBytes": int, "groupPolicy": str, "groupAllowFrom": [str]},
+    "email": {"enabled": True, "imapHost": str, "imapPort": int, "imapUsername": "desk@example.org",
+        "imapPassword": SECRET, "imapMailbox": str, "smtpHost": str, "smtpPort": int, "smtpPassword": SECRET,
+        "postAction": str, "subjectPrefix": str, "trustedAuthservIds": [str]},
+    "whatsapp": {"enabled": True, "bridgeUrl": str, "bridgeToken": SECRET, "allowFrom": [str]},
+    "feishu": {"enabled": False, "appId": str, "appSecret": SECRET},
+}  # fmt: skip
+
+
+def by_field(path: str) -> tuple[str, ...]:
+    """The report has names in snake_case, and of a list or a map its name alone."""
+    platform, field = path.split(".")[:2]
+    return platform, to_snake_case(field)
+
+
+def fill_lists(marks: Marks, channels: dict[str, Any]) -> dict[str, Any]:
+    """The lists of a template with marks in them."""
+    for platform, settings in channels.items():
+        for name, value in settings.items():
+            if value == [str]:
+                settings[name] = [marks.text(platform, to_snake_case(name))]
+    return channels
+
+
+def test_platforms_of_nanobot(tmp_path: Path) -> None:
+    marks = Marks()
+    home = home_of("platforms/nanobot", tmp_path)
+    config = json.loads((home / "config.json").read_text())
+    config["channels"] = fill_lists(marks, marks.filled(NANOBOT_CHANNELS, also=by_field))
+    config["transcription"] = {
+        "enabled": True,
+        "provider": marks.text(),
+        "model": marks.text(),
+        "language": marks.text(),
+        "maxUploadMb": marks.number("transcription", "maxUploadMb"),
+    }
+    (home / "config.json").write_text(json.dumps(config))
+    check(marks, home, tmp_path)
+
+
+HERMES_SPEECH: dict[str, Any] = {
+    "stt": {"provider": str, "language": str, "local": {"model": str}},
+    "tts": {"provider": "elevenlabs", "speed": int, "edge": {"voice": str},
+        "elevenlabs": {"voice_id": str, "model_id": str, "max_text_length": int}},
+    "voice": {"record_key": str, "auto_tts": False},
+}  # fmt: skip
+
+
+def test_platforms_of_hermes(tmp_path: Path) -> None:
+    marks = Marks()
+    home = home_of("platforms/hermes", tmp_path)
+    config = marks.filled(HERMES_SPEECH, also=lambda path: tuple(path.split(".")))
+    config["discord"] = {"free_response_channels": marks.text("discord", "free_response_channels")}
+    config["platforms"] = {
+        "slack": {"reply_to_mode": marks.text("platforms.slack", "reply_to_mode")},
+        "signal": {"token": marks.secret("the platform signal")},
+    }
+    config["matrix"] = {
+        "allowed_users": [marks.text()],
+        "session_scope": marks.text("session_scope"),
+    }
+    (home / "config.yaml").write_text(yaml.safe_dump(config))
+    names = ("DISCORD_BOT_TOKEN", "SLACK_APP_TOKEN", "MATRIX_ACCESS_TOKEN", "EMAIL_PASSWORD")
+    variables = {name: marks.secret() for name in names}
+    variables["MATRIX_PASSWORD"] = marks.secret("password of channel matrix")
+    variables["DISCORD_ALLOWED_USERS"] = marks.text()
+    variables["EMAIL_ADDRESS"] = f"{marks.text()}@example.org"
+    variables["EMAIL_POLL_INTERVAL"] = marks.text("EMAIL_POLL_INTERVAL")
+    variables["SIGNAL_ACCOUNT"] = marks.text("SIGNAL_ACCOUNT")
+    text = "".join(f"{name}={value}\n" for name, value in variables.items())
+    (home / ".env").write_text(f"{text}SLACK_BOT_TOKEN=none\nEMAIL_IMAP_HOST=imap.example.org\n")
+    check(marks, home, tmp_path)
+
+
+OPENCLAW_CHANNELS: dict[str, Any] = {
+    "defaults": {"groupPolicy": str},
+    "discord": {"token": SECRET, "dmPolicy": str, "guilds": {"1": {"requireMention": False}}, "allowBots": str},
+    "slack": {"botToken": SECRET, "appToken": SECRET, "userToken": SECRET, "signingSecret": SECRET, "mode": str},
+    "matrix": {"accessToken": SECRET, "homeserver": str, "userId": str, "encryption": True, "threadReplies": str,
+        "accounts": {"work": {"deviceName": str, "homeserver": str}}},
+    "twitch": {"accessToken": SECRET, "username": str, "channel": str, "clientId": str, "clientSecret": SECRET},
+    "signal": {"account": str},
+}  # fmt: skip
+OPENCLAW_SPEECH: dict[str, Any] = {
+    "messages": {"tts": {"auto": "always", "provider": "openai", "summaryModel": str, "maxTextLength": int,
+        "openai": {"apiKey": SECRET, "model": str, "voice": str}, "edge": {"voice": str}}},
+    "tools": {"media": {"audio": {"enabled": True, "maxBytes": int, "language": str}}},
+}  # fmt: skip
+
+
+def by_openclaw_field(path: str) -> tuple[str, ...]:
+    parts = path.split(".")
+    if "accounts" in parts:
+        return parts[0], parts[-2], to_snake_case(parts[-1])
+    return parts[0], to_snake_case(parts[1]) if parts[0] != "defaults" else "group_policy"
+
+
+def test_platforms_of_openclaw(tmp_path: Path) -> None:
+    marks = Marks()
+    home = home_of("platforms/openclaw", tmp_path)
+    config = marks.filled(OPENCLAW_SPEECH, also=lambda path: tuple(path.split(".")))
+    config["channels"] = marks.filled(OPENCLAW_CHANNELS, also=by_openclaw_field)
+    engine = {"provider": marks.text(), "model": marks.text(), "prompt": marks.text("field prompt")}
+    config["tools"]["media"]["audio"]["models"] = [engine]
+    (home / "openclaw.json").write_text(json.dumps(config))
     check(marks, home, tmp_path)
 
 

@@ -140,9 +140,11 @@ def test_settings_keys_and_bots(home: Path) -> None:
             "token_env": "TELEGRAM_SCOUT_BOT_TOKEN",
             "allow_from": ["88"],
         },
+        "discord": {},
     }
     assert found.config["bindings"] == [
         {"agent": "main", "channel": "telegram"},
+        {"agent": "main", "channel": "discord"},
         {"agent": "scout", "channel": "telegram-scout"},
     ]
     assert found.secrets == {
@@ -152,6 +154,7 @@ def test_settings_keys_and_bots(home: Path) -> None:
         "ANTHROPIC_API_KEY": "sk-ant-1",
         "TELEGRAM_BOT_TOKEN": "7000000001:a-token",
         "TELEGRAM_SCOUT_BOT_TOKEN": "7000000002:a-token",
+        "DISCORD_BOT_TOKEN": "x",
     }
     assert [(one.name, one.ids) for one in found.people] == [
         ("alice", (("telegram", "123456789"),))
@@ -424,7 +427,10 @@ async def test_its_homes_as_they_are_written(name: str, tmp_path: Path) -> None:
     found = read(home)
     assert found.system == "openclaw" and found.trusted and not found.broken
     assert found.config["defaults"]["models"] == ("local/gpt-4o", "openrouter/auto")
-    assert found.config["channels"] == {"telegram": {"allow_from": ["123456789", "987654321"]}}
+    channel: dict[str, Any] = {"allow_from": ["123456789", "987654321"]}
+    if name == "openclaw-sqlite":
+        channel = {"streaming": False, **channel}
+    assert found.config["channels"] == {"telegram": channel}
     assert found.secrets["OPENROUTER_API_KEY"] == "none"
     assert found.secrets["TELEGRAM_BOT_TOKEN"] == f"{BOT}:a-token"
     place = Address("telegram", BOT, "-1001234567890", "7", group=True)

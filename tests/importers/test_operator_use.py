@@ -12,8 +12,8 @@ import pytest
 from deskhand.config.config import read_settings
 from deskhand.config.routing import route
 from deskhand.gateway.channel_loader import open_channels
+from deskhand.importers.channels import convert_channels
 from deskhand.importers.notes import ImportNotes
-from deskhand.importers.operator_use_channels import convert_channels
 from deskhand.importers.settings import ImportedKeys
 from deskhand.store.blobs import Blobs
 from deskhand.testing.clock import SetClock
@@ -215,7 +215,8 @@ def test_a_second_bot_of_an_agent_is_left_out_and_noted() -> None:
     channels, bots = convert_channels(notes, keys, ("operator",))
 
     assert list(channels) == ["telegram"]
-    assert bots["operator"].id == BOT
+    bot = bots.find("operator", "telegram")
+    assert bot is not None and bot.id == BOT
     assert list(keys.secrets.values()) == [f"{BOT}:a-token"]
     (left,) = [each for each in notes.left_out if "at the top" in each.what]
     assert "operator has a bot of its own" in left.why

@@ -20,6 +20,7 @@ from deskhand.importers.detect import find_homes_in, read_home
 from deskhand.importers.jsonl import JsonlRecord
 from deskhand.importers.model import ImportedHome, count_items, format_count
 from deskhand.importers.notes import MAX_NOTES, ImportNotes
+from deskhand.importers.operator_ai import READING_TOOLS
 from deskhand.types.errors import ConfigError
 from deskhand.types.identity import Address
 from tests.importers.moving import HOMES, NOW, home_of, looks, read
@@ -509,7 +510,7 @@ def test_what_could_open_this_machine_is_not_taken(tmp_path: Path) -> None:
         "channels",
         "bindings",
     }
-    assert found.config["agents"]["hermes"] == {}
+    assert found.config["agents"]["hermes"] == {"also_allow": list(READING_TOOLS)}
     assert found.secrets == {"OPENAI_API_KEY": "none"}
     assert [each.job.name for each in found.jobs] == ["old-report"]
     said = why_left(found)

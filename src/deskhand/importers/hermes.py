@@ -19,6 +19,15 @@ from ..types.errors import ConfigError
 from ..types.identity import Address
 from ..types.jobs import Job
 from ..types.options import TITLE_CHARS, SessionOptions
+from .channels import convert_channels
+from .chat_addresses import KINDS, Bots, ChatFound, explain_no_channel, split_chat
+from .hermes_settings import (
+    HANDLED_VARIABLES,
+    convert_platforms,
+    convert_speech,
+    find_home_chats,
+    list_used_settings,
+)
 from .jsonl import JsonlRecord
 from .model import (
     AgentFound,
@@ -29,7 +38,6 @@ from .model import (
 )
 from .notes import FOR_THE_MODEL, describe_role
 from .operator_ai import note_unused_tables
-from .operator_use_channels import Bot, convert_channels, parse_chat_address
 from .reading import read_jobs, read_skills
 from .safe_files import KEEP, MCP_SERVERS, Tree, Unread, parse_json
 from .settings import (
@@ -144,26 +152,23 @@ _USED_KEYS = (
     "providers.*.name",
     "custom_providers",
     "personalities.*",
-    "telegram.allow_from",
-    "platforms.telegram.enabled",
-    "platforms.telegram.token",
-    "platforms.telegram.home_channel*",
-    "platforms.telegram.extra.allow_from",
     "onboarding*",
 )
 _KEY_REASONS = {
     "mcp_servers*": MCP_SERVERS,
-    "telegram.*": ("Deskhand has no such setting of a channel", "see docs/telegram.md"),
-    "platforms.*": ("Deskhand has no such setting of a channel", "see docs/telegram.md"),
+    **{
+        f"{platform}.*": ("Deskhand has no such setting of a channel", f"see docs/{kind}.md")
+        for platform, kind in KINDS.items()
+    },
+    "platforms.*": ("Deskhand has no such setting of a channel", "see docs/channels.md"),
+    "gateway.platforms.*": ("Deskhand has no such setting of a channel", "see docs/channels.md"),
+    "stt*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
+    "tts*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
+    "voice*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
     "approvals*": ("Deskhand asks by its own rules", "see docs/policy.md"),
     "command_allowlist*": ("Deskhand asks by its own rules", "see docs/policy.md"),
     "memory.*": ("Deskhand has its own memory", "see docs/memory.md"),
 }
-_HANDLED = re.compile(
-    r"TELEGRAM_(ALLOWED_USERS|HOME_CHANNEL(_NAME|_THREAD_ID)?|ALLOW_ALL_USERS)"
-    r"|GATEWAY_ALLOW(ED|_ALL)_USERS"
-)
-"""Variables that say who may write and where jobs answer."""
 
 
 def read(tree: Tree, now: float) -> ImportedHome:
@@ -172,14 +177,15 @@ def read(tree: Tree, now: float) -> ImportedHome:
     env = read_env_variables(tree, "")
     keys = _convert_settings(tree, raw, env)
     _read_auth(tree, keys.secrets)
-    keys.raw = {"channels": _channels(tree, raw, env)}
+    convert_speech(tree, raw, keys)
+    keys.raw = {"channels": convert_platforms(tree, raw, env, _paired(tree))}
     channels, bots = convert_channels(tree.notes, keys, [AGENT])
     if channels:
         keys.config["channels"] = channels
     zone = str(raw.get("timezone") or "")
-    jobs = _Jobs(tree, bots.get(AGENT), zone, env.get("TELEGRAM_HOME_CHANNEL", ""))
+    jobs = _Jobs(tree, bots, zone, find_home_chats(raw, env))
     found_jobs = tuple(read_jobs(tree, "cron/jobs.json", jobs.make, {"": _JOB}))
-    talks = tuple(_conversations(tree, bots.get(AGENT)))
+    talks = tuple(_conversations(tree, bots))
     memories = tuple(_memories(tree))
     skills = tuple(_skills(tree))
     agent = AgentFound(AGENT, {}, tree.read_texts(".", ("SOUL.md",)))
@@ -223,7 +229,7 @@ def _read_config(tree: Tree) -> dict[str, Any]:
 def _convert_settings(tree: Tree, raw: Mapping[str, Any], env: Mapping[str, str]) -> ImportedKeys:
     config: dict[str, Any] = {}
     secrets = take_env_keys(
-        tree, {name: value for name, value in env.items() if not _HANDLED.fullmatch(name)}
+        tree, {name: value for name, value in env.items() if not HANDLED_VARIABLES.fullmatch(name)}
     )
     for name, each in _providers(raw):
         add_address(config, name, each.get("api") or each.get("url") or each.get("base_url"))
@@ -241,7 +247,7 @@ def _convert_settings(tree: Tree, raw: Mapping[str, Any], env: Mapping[str, str]
         config["defaults"] = own
     if raw.get("timezone"):
         config["timezone"] = raw["timezone"]
-    note_unused_keys(tree, raw, _USED_KEYS, _KEY_REASONS)
+    note_unused_keys(tree, raw, (*_USED_KEYS, *list_used_settings(raw)), _KEY_REASONS)
     return ImportedKeys({}, {}, select_keys(tree, "config.yaml", config), secrets)
 
 
@@ -295,30 +301,10 @@ def _read_auth(tree: Tree, secrets: dict[str, str]) -> None:
         tree.notes.leave_out(f"the sign-in to {name}", "signing in does not move", "sign in again")
 
 
-def _channels(
-    tree: Tree, raw: Mapping[str, Any], env: Mapping[str, str]
-) -> dict[str, dict[str, Any]]:
-    """Its bot of Telegram, with all who may write to it."""
-    platform = snake_fields(snake_fields(raw.get("platforms")).get("telegram"))
-    token = env.get("TELEGRAM_BOT_TOKEN") or platform.get("token")
-    allowed = [
-        *as_list(env.get("TELEGRAM_ALLOWED_USERS")),
-        *as_list(env.get("GATEWAY_ALLOWED_USERS")),
-        *as_list(snake_fields(raw.get("telegram")).get("allow_from")),
-        *as_list(snake_fields(platform.get("extra")).get("allow_from")),
-        *_paired(tree),
-    ]
-    if not token:
-        if allowed or env.get("TELEGRAM_HOME_CHANNEL"):
-            tree.notes.leave_out(
-                "who may write on Telegram", "no bot with a token is in this home", "deskhand pair"
-            )
-        return {}
-    return {"telegram": {"enabled": True, "token": token, "allow_from": list(map(str, allowed))}}
-
-
-def _paired(tree: Tree) -> Iterator[str]:
-    """Whom its owner has approved."""
+def _paired(tree: Tree) -> dict[str, list[str]]:
+    """Whom its owner has approved, by platform; of platforms that we have no channel for it is
+    noted."""
+    found: dict[str, list[str]] = {}
     for folder in ("platforms/pairing", "pairing"):
         for entry in tree.entries(folder):
             platform, _, kind = entry.name.removesuffix(".json").rpartition("-")
@@ -331,13 +317,12 @@ def _paired(tree: Tree) -> Iterator[str]:
                 tree.note_unread(inner, error)
                 continue
             ids = [str(each) for each in people] if isinstance(people, Mapping) else []
-            if platform == "telegram":
-                yield from ids
+            if platform in KINDS:
+                found.setdefault(platform, []).extend(ids)
             elif ids:
-                tree.notes.leave_out(
-                    f"that {', '.join(ids)} may write on {platform}",
-                    f"Deskhand has no channel for {platform} yet",
-                )
+                what = f"that {', '.join(ids)} may write on {platform}"
+                tree.notes.leave_out(what, explain_no_channel(platform))
+    return found
 
 
 def _presets(raw: Mapping[str, Any]) -> Iterator[ImportedFolder]:
@@ -351,7 +336,7 @@ def _presets(raw: Mapping[str, Any]) -> Iterator[ImportedFolder]:
 # ---------------------------------------------------------------------- conversations
 
 
-def _conversations(tree: Tree, bot: Bot | None) -> Iterator[ImportedConversation]:
+def _conversations(tree: Tree, bots: Bots) -> Iterator[ImportedConversation]:
     if not tree.has_file(DATABASE):
         tree.notes.leave_out("conversations", "there is no state.db")
         return
@@ -372,7 +357,7 @@ def _conversations(tree: Tree, bot: Bot | None) -> Iterator[ImportedConversation
             tree.notes.count_left_out("conversations", "there is no message in them")
             continue
         is_last = not row[3] or last[str(row[3])] == id_
-        yield _make_conversation(tree, row, lines[id_], bot, is_last=is_last)
+        yield _make_conversation(tree, row, lines[id_], bots, is_last=is_last)
 
 
 def _lines(
@@ -420,7 +405,7 @@ def _speaker(row: tuple[Any, ...]) -> str:
     """Who spoke. Where several people read, only a name in the text says it."""
     _, source, user, _, chat, chat_type, *_ = row
     alone = chat_type == "dm" or (not chat_type and not str(chat or "").startswith("-"))
-    return f"{source}:{user}" if user and alone else ""
+    return f"{KINDS.get(str(source), source)}:{user}" if user and alone else ""
 
 
 def _text_of(tree: Tree, content: Any) -> str:
@@ -441,20 +426,17 @@ def _make_conversation(
     tree: Tree,
     row: tuple[Any, ...],
     lines: list[JsonlRecord],
-    bot: Bot | None,
+    bots: Bots,
     *,
     is_last: bool,
 ) -> ImportedConversation:
     id_, source, _, key, chat, chat_type, thread, started, title, *_ = row
-    where = f"{source}:{chat}" + (f":{thread}" if thread else "") if chat else ""
-    place, group = parse_chat_address(where, bot) if where else (None, False)
-    if chat and place is None:
-        why = (
-            "no bot with a token is in this home"
-            if source == "telegram"
-            else f"Deskhand has no channel for {source} yet"
-        )
-        tree.notes.change(str(id_), f"it becomes a past conversation: {why}")
+    found = ChatFound()
+    if chat:
+        alone = chat_type == "dm"
+        found = bots.find_chat(AGENT, str(source), str(chat), str(thread or ""), alone=alone)
+    if chat and found.place is None:
+        tree.notes.change(str(id_), f"it becomes a past conversation: {found.why}")
     elif not is_last:
         tree.notes.change(str(id_), f"it becomes a past conversation: a later one goes on in {key}")
     job = re.fullmatch(r"cron_(.+)_\d{8}_\d{6}", str(id_))
@@ -463,8 +445,8 @@ def _make_conversation(
         str(id_),
         AGENT,
         tuple(lines),
-        place if is_last else None,
-        group or chat_type not in ("dm", None, ""),
+        found.place if is_last else None,
+        found.group or chat_type not in ("dm", None, ""),
         job[1] if job and source == "cron" else "",
         at=float(started) if isinstance(started, int | float) else None,
         options=SessionOptions(title=named) if named else None,
@@ -526,14 +508,14 @@ def _skills(tree: Tree) -> Iterator[ImportedFolder]:
 
 
 class _Jobs:
-    """Makes jobs of the entries in cron/jobs.json. `home` is the chat where its bot answers when
-    nothing else is said."""
+    """Makes jobs of the entries in cron/jobs.json. `homes` are the chats by platform where its bots
+    answer when nothing else is said."""
 
-    def __init__(self, tree: Tree, bot: Bot | None, zone: str, home: str) -> None:
+    def __init__(self, tree: Tree, bots: Bots, zone: str, homes: Mapping[str, str]) -> None:
         self._tree = tree
-        self._bot = bot
+        self._bots = bots
         self._zone = zone
-        self._home = home
+        self._homes = homes
 
     def make(self, each: Mapping[str, Any], name: str) -> Job | None:
         entry = snake_fields(each)
@@ -582,14 +564,16 @@ class _Jobs:
         origin = snake_fields(entry.get("origin"))
         thread = origin.get("thread_id")
         from_here = f"{origin.get('platform')}:{origin.get('chat_id')}"
+        homes = {platform: f"{platform}:{chat}" for platform, chat in self._homes.items()}
         places = {
-            "origin": from_here + (f":{thread}" if thread else ""),
-            "telegram": f"telegram:{self._home}",
-            "all": f"telegram:{self._home}",
+            **homes,
+            "origin": from_here + (f":thread:{thread}" if thread else ""),
+            "all": next(iter(homes.values()), ""),
         }
         wanted = as_list(str(entry.get("deliver") or "local"))
         for each in wanted:
-            place = parse_chat_address(places.get(each, each), self._bot, any_bot=True)[0]
+            platform, _, rest = places.get(each, each).partition(":")
+            place = self._bots.find_target(AGENT, platform, *split_chat(platform, rest))
             if place is not None:
                 return place
         if wanted != ["local"]:

@@ -14,10 +14,11 @@ from typing import Any
 
 from ..types.jobs import Job
 from ..types.options import TITLE_CHARS, SessionOptions
+from .channels import convert_channels
+from .chat_addresses import KINDS, Bots, ChatFound, explain_no_channel, split_chat
 from .jsonl import JsonlRecord
 from .model import AgentFound, ImportedConversation, ImportedHome, ImportedMemory, JobFound
 from .notes import FOR_THE_MODEL, describe_role
-from .operator_use_channels import Bot, convert_channels, parse_chat_address
 from .reading import load_zone_or_utc, parse_facts, read_jobs, read_notes, read_skills
 from .safe_files import KEEP, MCP_SERVERS, Tree, Unread
 from .settings import (
@@ -33,6 +34,7 @@ from .settings import (
     take_key,
     thinking_level,
 )
+from .speech import ForeignEngine, SpeechImport
 
 AGENT = "nanobot"
 REASONS = {
@@ -77,14 +79,20 @@ _USED_KEYS = (
     "model_presets.*.model",
     "model_presets.*.provider",
     "channels.*.*",
+    "channels.transcription_provider",
+    "channels.transcription_language",
+    "transcription.enabled",
+    "transcription.provider",
+    "transcription.model",
+    "transcription.language",
     "providers.*.api_type",
     "tools.web.search.api_key",
     "tools.web.search.provider",
 )
 _KEY_REASONS = {
-    "channels.*": ("Deskhand shows progress in its own way", "see docs/telegram.md"),
+    "channels.*": ("Deskhand shows progress in its own way", "see docs/channels.md"),
+    "transcription.max_*": ("Deskhand hears recordings of up to three hours", "see docs/voice.md"),
     "tools.mcp_servers*": MCP_SERVERS,
-    "transcription*": ("Deskhand does not turn speech into text yet", ""),
     "gateway.heartbeat*": ("the heartbeat is a job here", "see docs/heartbeat.md"),
     "gateway*": ("Deskhand listens on this machine only", "see docs/serve.md"),
     "model_presets.*": ("of a preset only its model is imported", "deskhand model"),
@@ -111,6 +119,10 @@ _JOB_FIELDS = {
 }
 _INTERNAL = re.compile(r"(heartbeat|dream(:.*)?|system:.*)")
 """Conversations of the program with itself."""
+_OWN_PLATFORMS = frozenset({"cli", "websocket", "api", "cron", "unified"})
+"""Its own surfaces; what is unified is of everybody."""
+_ONE_PERSON = frozenset({"telegram", "email"})
+"""Platforms on which the id of a chat with one person is that person's."""
 _ABOUT_THE_FILE = "This file stores important information"
 _CONTEXT = "[Runtime Context"
 _CONTEXT_END = "[/Runtime Context]"
@@ -122,13 +134,13 @@ def read(tree: Tree, now: float) -> ImportedHome:
     raw = _drop_unused_channels(_read_config(tree))
     keys = _convert_settings(tree, raw)
     _add_paired(tree, keys)
+    keys.raw["channels"] = _convert_dialect(tree, keys.raw.get("channels"))
     channels, bots = convert_channels(tree.notes, keys, [AGENT])
     if channels:
         keys.config["channels"] = channels
-    bot = bots.get(AGENT)
     work = _workspace(tree, raw)
-    talks = tuple(_conversations(tree, work, bot, load_zone_or_utc(keys.config.get("timezone"))))
-    jobs = tuple(_jobs(tree, work, bot))
+    talks = tuple(_conversations(tree, work, bots, load_zone_or_utc(keys.config.get("timezone"))))
+    jobs = tuple(_jobs(tree, work, bots))
     memories = tuple(
         ImportedMemory(text, "agent", AGENT)
         for text in parse_facts(tree.read_texts(f"{work}/memory", ("MEMORY.md",)) if work else {})
@@ -230,7 +242,54 @@ def _convert_settings(tree: Tree, raw: Mapping[str, Any]) -> ImportedKeys:
         variable = provider_variable(str(search.get("provider") or "brave"))
         take_key(tree, secrets, variable, search["api_key"])
     note_unused_keys(tree, raw, _USED_KEYS, _KEY_REASONS)
-    return ImportedKeys(dict(raw), {}, select_keys(tree, "config.json", config), secrets)
+    ours = select_keys(tree, "config.json", config)
+    _convert_speech(tree, raw, ours, secrets)
+    return ImportedKeys(dict(raw), {}, ours, secrets)
+
+
+def _convert_speech(
+    tree: Tree, raw: Mapping[str, Any], config: dict[str, Any], secrets: Mapping[str, str]
+) -> None:
+    """What hears: TranscriptionConfig in nanobot/config/schema.py, and the keys of channels that
+    came before it. It does not speak. It writes down the provider that it would take, which counts
+    where there is a key for it."""
+    section = snake_fields(raw.get("transcription"))
+    earlier = snake_fields(raw.get("channels"))
+    usual = str(earlier.get("transcription_provider") or "")
+    if provider_variable(usual) not in secrets:
+        usual = ""
+    engine = ForeignEngine(
+        where="transcription",
+        off=section.get("enabled") is False,
+        provider=str(section.get("provider") or usual),
+        model=str(section.get("model") or ""),
+        language=str(section.get("language") or earlier.get("transcription_language") or ""),
+    )
+    speech = SpeechImport(tree.notes, config.get("providers", {}))
+    speech.take("hear", engine)
+    if speech.config:
+        config["speech"] = speech.config
+
+
+def _convert_dialect(tree: Tree, channels: Any) -> dict[str, Any]:
+    """Its channels in the words of all systems. `group_policy` says whether it has to be named in a
+    group: the classes `...Config` in nanobot/channels/*/runtime.py."""
+    found: dict[str, Any] = {}
+    for platform, each in channels.items() if isinstance(channels, Mapping) else ():
+        if not isinstance(each, Mapping):
+            continue
+        settings = snake_fields(each)
+        if settings.get("group_policy") in ("open", "mention"):
+            settings["require_mention"] = settings.pop("group_policy") == "mention"
+        within = snake_fields(settings.get("dm"))  # of Slack: who may write to it alone
+        settings["allow_from"] = [
+            *as_list(settings.get("allow_from")),
+            *as_list(within.pop("allow_from", None)),
+        ]
+        if within == {"enabled": True, "policy": "open"}:
+            settings.pop("dm")  # as it is without that
+        found[str(platform)] = settings
+    return found
 
 
 def _models(
@@ -274,7 +333,9 @@ def _add_paired(tree: Tree, keys: ImportedKeys) -> None:
         elif ids:
             tree.notes.leave_out(
                 f"that {', '.join(ids)} may write on {platform}",
-                f"no channel for {platform} is imported",
+                explain_no_channel(platform)
+                if platform not in KINDS
+                else f"no channel for {platform} is imported",
             )
     if waiting := snake_fields(found.get("pending")):
         tree.notes.leave_out(
@@ -300,11 +361,11 @@ def _workspace(tree: Tree, raw: Mapping[str, Any]) -> str:
 
 
 def _conversations(
-    tree: Tree, work: str, bot: Bot | None, zone: tzinfo
+    tree: Tree, work: str, bots: Bots, zone: tzinfo
 ) -> Iterator[ImportedConversation]:
     found: dict[str, tuple[str, ImportedConversation]] = {}
     for inner in _session_files(tree, work):
-        read_one = _read_conversation(tree, inner, bot, zone)
+        read_one = _read_conversation(tree, inner, bots, zone)
         if read_one is None:
             continue
         until, talk = read_one
@@ -329,7 +390,7 @@ def _session_files(tree: Tree, work: str) -> Iterator[str]:
 
 
 def _read_conversation(
-    tree: Tree, inner: str, bot: Bot | None, zone: tzinfo
+    tree: Tree, inner: str, bots: Bots, zone: tzinfo
 ) -> tuple[str, ImportedConversation] | None:
     """When it was changed, and the conversation; None where there is none."""
     if not tree.has_file(inner):
@@ -355,7 +416,7 @@ def _read_conversation(
         tree.leave_out(inner, "nanobot talked to itself there")
         return None
     more = snake_fields(head.get("metadata"))
-    talk = _make_conversation(tree, key, lines, more, bot)
+    talk = _make_conversation(tree, key, lines, more, bots)
     return str(head.get("updated_at") or ""), talk
 
 
@@ -364,18 +425,18 @@ def _make_conversation(
     key: str,
     lines: list[JsonlRecord],
     more: Mapping[str, Any],
-    bot: Bot | None,
+    bots: Bots,
 ) -> ImportedConversation:
-    where = "" if key.startswith("unified:") else key  # that is of everybody
-    platform, _, chat = key.partition(":")
-    job = chat if platform == "cron" else ""
-    place, group = parse_chat_address(where.replace(":topic:", ":"), bot)
-    if place is None and platform not in ("cli", "websocket", "api", "cron", "unified"):
-        no_bot = "no bot with a token is in this home"
-        why = no_bot if platform == "telegram" else f"Deskhand has no channel for {platform} yet"
-        tree.notes.change(key, f"it becomes a past conversation: {why}")
-    if platform == "telegram" and not group:
-        by = f"telegram:{chat.partition(':')[0]}"
+    platform, _, rest = key.partition(":")
+    job = rest if platform == "cron" else ""
+    chat, thread = split_chat(platform, rest)
+    found = ChatFound()
+    if platform not in _OWN_PLATFORMS:
+        found = bots.find_chat(AGENT, platform, chat, thread)
+        if found.place is None:
+            tree.notes.change(key, f"it becomes a past conversation: {found.why}")
+    if platform in _ONE_PERSON and not found.group:
+        by = f"{KINDS[platform]}:{chat}"
         lines = [
             JsonlRecord("user", line.content, line.timestamp, by=by, before=line.before)
             if line.role == "user"
@@ -387,8 +448,8 @@ def _make_conversation(
         key,
         AGENT,
         tuple(lines),
-        place,
-        group,
+        found.place,
+        found.group,
         job,
         options=SessionOptions(title=title) if title else None,
         own=platform == "cli",
@@ -516,16 +577,16 @@ def _notes(tree: Tree, work: str) -> Iterator[tuple[str, bytes]]:
 # ---------------------------------------------------------------------- jobs
 
 
-def _jobs(tree: Tree, work: str, bot: Bot | None) -> Iterator[JobFound]:
+def _jobs(tree: Tree, work: str, bots: Bots) -> Iterator[JobFound]:
     for inner in (f"{work}/cron/jobs.json" if work else "", "cron/jobs.json"):
         if inner and tree.has_file(inner):
             yield from read_jobs(
-                tree, inner, lambda each, name: _job(tree, each, name, bot), _JOB_FIELDS
+                tree, inner, lambda each, name: _job(tree, each, name, bots), _JOB_FIELDS
             )
             return
 
 
-def _job(tree: Tree, each: Mapping[str, Any], name: str, bot: Bot | None) -> Job | None:
+def _job(tree: Tree, each: Mapping[str, Any], name: str, bots: Bots) -> Job | None:
     entry = snake_fields(each)
     schedule = snake_fields(entry.get("schedule"))
     payload = snake_fields(entry.get("payload"))
@@ -541,10 +602,12 @@ def _job(tree: Tree, each: Mapping[str, Any], name: str, bot: Bot | None) -> Job
         text = f"at {due.isoformat()}"
     chat = str(payload.get("to") or payload.get("origin_chat_id") or "")
     channel = str(payload.get("channel") or payload.get("origin_channel") or "")
-    where = f"{channel}:{chat}" if chat else str(payload.get("session_key") or "")
-    topic = snake_fields(payload.get("origin_metadata")).get("message_thread_id")
-    where = where.replace(":topic:", ":") + (f":{topic}" if topic and chat else "")
-    to = parse_chat_address(where, bot, any_bot=True)[0]
+    if not chat:
+        channel, _, chat = str(payload.get("session_key") or "").partition(":")
+    chat, thread = split_chat(channel, chat)
+    origin = snake_fields(payload.get("origin_metadata"))
+    topic = origin.get("message_thread_id") or snake_fields(origin.get("slack")).get("thread_ts")
+    to = bots.find_target(AGENT, channel, chat, thread or str(topic or ""))
     return Job(
         name,
         str(payload.get("message") or ""),

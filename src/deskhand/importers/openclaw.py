@@ -17,11 +17,22 @@ from msgspec.structs import replace
 from ..types.errors import ConfigError
 from ..types.jobs import Job
 from ..types.messages import clean_text
+from .channels import convert_channels
+from .chat_addresses import Bots, split_chat
 from .json5 import parse_json5
 from .model import AgentFound, ImportedHome, ImportedMemory, ImportedPerson, JobFound
 from .openclaw_sessions import Sessions
+from .openclaw_settings import (
+    PLAIN_VARIABLES,
+    PLATFORMS,
+    SECRETS,
+    VARIABLES,
+    convert_account,
+    convert_speech,
+    list_speech_keys,
+    list_used_settings,
+)
 from .operator_ai import note_unused_tables
-from .operator_use_channels import Bot, convert_channels, parse_chat_address
 from .reading import convert_jobs, parse_facts, read_daily_notes, read_jobs, read_skills
 from .safe_files import KEEP, MCP_SERVERS, Tree, Unread, parse_json
 from .settings import (
@@ -51,7 +62,7 @@ REASONS = {
     "agents/*/agent/openclaw-agent.sqlite*": (PROGRAM_STATE, ""),
     "agents/*/agent*": (PROGRAM_STATE, ""),
     "agents/*/sessions/*": ("older copies of conversations", KEEP),
-    "credentials/*allowFrom*": ("Deskhand has no such channel yet", ""),
+    "credentials/*allowFrom*": ("no channel of that platform is imported", ""),
     "credentials/*pairing.json": ("nobody has approved them", "deskhand pair"),
     "credentials*": ("signing in does not move", "sign in again"),
     "telegram*": (PROGRAM_STATE, ""),
@@ -106,7 +117,7 @@ _USED_KEYS = (
     "models.providers.*.api",
     "models.mode",
     "channels.*",
-    "telegram.*",
+    *(f"{platform}.*" for platform in PLATFORMS),
     "session.identity_links.*",
     "auth.profiles.*",
     "auth.order.*",
@@ -117,9 +128,11 @@ _KEY_REASONS = {
     "mcp*": MCP_SERVERS,
     "plugins*": ("a plugin for OpenClaw cannot run here", "see docs/extending.md"),
     "skills*": ("skills are imported without their settings", ""),
+    "tools.media.audio*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
     "tools*": ("Deskhand has its own tools and rules", "see docs/policy.md"),
     "browser*": ("Deskhand browses in its own way", ""),
-    "messages.tts*": ("Deskhand does not turn text into speech yet", ""),
+    "messages.tts*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
+    "tts*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
     "commands*": ("an import cannot make anybody an owner", "deskhand users"),
     "agents.defaults.heartbeat*": ("the heartbeat is a job here", "see docs/heartbeat.md"),
 }
@@ -237,7 +250,9 @@ def _convert_settings(
 ) -> ImportedKeys:
     """Its settings as keys of ours, and its keys as secrets."""
     variables = _variables(tree, raw)
-    secrets = take_env_keys(tree, variables)
+    secrets = take_env_keys(
+        tree, {name: each for name, each in variables.items() if name not in PLAIN_VARIABLES}
+    )
     config: dict[str, Any] = {}
     providers = snake_fields(raw.get("models")).get("providers")
     for name, each in providers.items() if isinstance(providers, Mapping) else ():
@@ -246,6 +261,9 @@ def _convert_settings(
         if one.get("api_key"):
             value = _resolve_secret(tree, f"the key of {name}", one["api_key"], variables)
             take_key(tree, secrets, provider_variable(str(name)), value)
+    for name, given in list_speech_keys(raw):
+        value = _resolve_secret(tree, f"the key of {name}", given, variables)
+        take_key(tree, secrets, provider_variable(name), value)
     for agent in agents:
         _read_auth(tree, agent, state.profiles, secrets)
     section = snake_fields(raw.get("agents"))
@@ -264,8 +282,11 @@ def _convert_settings(
         if models := _models(settings.get("model")):
             config.setdefault("agents", {})[agent] = {"models": models}
         tree.notes.count_unused_fields(f"settings of agent {agent}", settings, _AGENT_KEYS)
-    note_unused_keys(tree, raw, _USED_KEYS, _KEY_REASONS)
-    return ImportedKeys({}, {}, select_keys(tree, "openclaw.json", config), secrets)
+    note_unused_keys(tree, raw, (*_USED_KEYS, *list_used_settings(raw)), _KEY_REASONS)
+    ours = select_keys(tree, "openclaw.json", config)
+    if speech := convert_speech(tree, raw, ours.get("providers", {})):
+        ours["speech"] = speech
+    return ImportedKeys({}, {}, ours, secrets)
 
 
 def _models(given: Any) -> list[str]:
@@ -386,97 +407,111 @@ def _channels(
     agents: Mapping[str, Any],
     variables: Mapping[str, str],
     state: _SharedState,
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+) -> tuple[dict[str, Any], dict[str, Any], dict[tuple[str, str], str]]:
     """(channels that we have none for, the bots of each agent by its name, as operator-use has
-    them; the account of the bot of each agent)."""
-    of = dict[str, str]()
+    them; the account of the bot by agent and platform)."""
     channels = as_map(raw.get("channels"))
-    for name in ("telegram", "discord", "slack", "whatsapp", "signal"):  # as Clawdbot had them
+    for name in (*PLATFORMS, "whatsapp", "signal"):  # as Clawdbot had them
         if isinstance(raw.get(name), Mapping):
             channels.setdefault(name, raw[name])
-    telegram = snake_fields(channels.pop("telegram", None))
-    own: dict[str, Any] = {name: {} for name in agents}
-    accounts = telegram.pop("accounts", None)
-    listed = {"default": telegram}
-    for name, each in as_map(accounts).items():
-        listed[name] = {
-            key: value for key, value in telegram.items() if key != "bot_token"
-        } | snake_fields(each)
-    for account, settings in listed.items():
-        token = settings.get("bot_token")
-        if token:
-            token = _resolve_secret(tree, f"the token of {account}", token, variables)
-        elif account == "default":
-            token = variables.get("TELEGRAM_BOT_TOKEN", "")
-        if not token:
-            if settings and (account != "default" or accounts is None):
+    if defaults := snake_fields(channels.pop("defaults", None)):
+        what = f"channels.defaults: {', '.join(sorted(defaults))}"
+        tree.notes.leave_out(what, "Deskhand sets this for each channel", "see docs/channels.md")
+    of: dict[tuple[str, str], str] = {}
+    own: dict[str, Any] = {name: {"channels": {}} for name in agents}
+    for platform in PLATFORMS:
+        given = snake_fields(channels.pop(platform, None))
+        for account, settings in _accounts(tree, platform, given, variables):
+            agent = _agent_of(raw, platform, account, agents)
+            if platform in own[agent]["channels"]:
                 tree.notes.leave_out(
-                    f"channel telegram, account {account} ({', '.join(sorted(settings))})",
-                    "no token of its bot is in this home",
-                    "deskhand channels add telegram",
+                    f"the bot {account} of {platform}",
+                    f"{agent} has a bot already, and one agent has one bot of a kind here",
+                    f"deskhand channels add {platform}",
                 )
-            continue
-        agent = _agent_of(raw, account, next(iter(agents)), agents)
-        if own[agent]:
-            tree.notes.leave_out(
-                f"the bot {account} of Telegram",
-                f"{agent} has a bot already, and one agent has one bot here",
-                "deskhand channels add telegram",
+                continue
+            of[agent, platform] = account
+            people = [
+                *as_list(settings.get("allow_from")),
+                *_paired(tree, platform, account, state),
+            ]
+            own[agent]["channels"][platform] = convert_account(
+                platform, settings | {"allow_from": people}
             )
-            continue
-        of[agent] = account
-        bot = _bot(tree, account, settings | {"bot_token": token}, state)
-        own[agent] = {"channels": {"telegram": bot}}
-    for number, each in enumerate(as_list(raw.get("bindings")), 1):
-        match = snake_fields(snake_fields(each).get("match"))
-        if match.get("channel") != "telegram" or match.get("peer"):
-            tree.notes.leave_out(
-                f"binding {number}, for {match.get('channel') or 'every channel'}",
-                "only bindings of a whole bot of Telegram are imported",
-                "set `bindings` yourself: see docs/configuration.md",
-            )
+    _note_bindings(tree, raw)
     return {"channels": channels}, own, of
 
 
-def _agent_of(raw: Mapping[str, Any], account: str, first: str, agents: Mapping[str, Any]) -> str:
-    """Who answers on this account of Telegram."""
+def _accounts(
+    tree: Tree, platform: str, given: dict[str, Any], variables: Mapping[str, str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(name, settings) of each account that has a secret. What stands beside the accounts holds for
+    all of them, but for secrets."""
+    secrets = SECRETS[platform]
+    accounts = given.pop("accounts", None)
+    listed = {"default": given}
+    shared = {key: value for key, value in given.items() if key not in secrets}
+    for name, each in as_map(accounts).items():
+        listed[name] = shared | snake_fields(each)
+    for account, settings in listed.items():
+        found = dict(settings)
+        for key, variable in secrets.items():
+            secret = settings.get(key)
+            if secret:
+                what = f"the {key} of {platform}, account {account}"
+                found[key] = _resolve_secret(tree, what, secret, variables)
+            elif account == "default" and variables.get(variable):
+                found[key] = variables[variable]
+        if not any(found.get(key) for key in secrets):
+            if settings and (account != "default" or accounts is None):
+                tree.notes.leave_out(
+                    f"channel {platform}, account {account} ({', '.join(sorted(settings))})",
+                    "no token of its bot is in this home",
+                    f"deskhand channels add {platform}",
+                )
+            continue
+        if account == "default":
+            for key, variable in VARIABLES.get(platform, {}).items():
+                found[key] = found.get(key) or variables.get(variable, "")
+        yield account, found
+
+
+def _note_bindings(tree: Tree, raw: Mapping[str, Any]) -> None:
+    """Note the bindings that are for less than a whole account of a channel of ours."""
+    for number, each in enumerate(as_list(raw.get("bindings")), 1):
+        match = snake_fields(snake_fields(each).get("match"))
+        channel = match.get("channel")
+        if channel not in PLATFORMS or match.keys() - {"channel", "account_id"}:
+            tree.notes.leave_out(
+                f"binding {number}, for {channel or 'every channel'}",
+                "only bindings of a whole bot are imported",
+                "set `bindings` yourself: see docs/configuration.md",
+            )
+
+
+def _agent_of(
+    raw: Mapping[str, Any], platform: str, account: str, agents: Mapping[str, Any]
+) -> str:
+    """Who answers on this account of a platform: the first agent, where nothing says it."""
     for each in as_list(raw.get("bindings")):
         one = snake_fields(each)
         match = snake_fields(one.get("match"))
         agent = str(one.get("agent_id") or "")
         if (
-            match.get("channel") == "telegram"
+            match.get("channel") == platform
             and match.get("account_id", "default") in (account, "*")
-            and not match.get("peer")
+            and not match.keys() - {"channel", "account_id"}
             and agent in agents
         ):
             return agent
-    return first
+    return next(iter(agents))
 
 
-def _bot(
-    tree: Tree, account: str, settings: Mapping[str, Any], state: _SharedState
-) -> dict[str, Any]:
-    """A bot as operator-use has it."""
-    listed = [*as_list(settings.get("allow_from")), *_paired(tree, account, state)]
-    ids = [re.sub(r"^(telegram|tg):", "", str(each).strip()) for each in listed]
-    known = {
-        "bot_token", "allow_from", "enabled", "default_account", "name",
-    }  # fmt: skip
-    rest = {name: value for name, value in settings.items() if name not in known}
-    return {
-        **rest,
-        "enabled": settings.get("enabled", True),
-        "token": str(settings["bot_token"]),
-        "allow_from": list(dict.fromkeys(ids)),
-    }
-
-
-def _paired(tree: Tree, account: str, state: _SharedState) -> Iterator[str]:
+def _paired(tree: Tree, platform: str, account: str, state: _SharedState) -> Iterator[str]:
     """Whom its owner has approved on this account."""
-    files = [f"credentials/telegram-{account}-allowFrom.json"]
+    files = [f"credentials/{platform}-{account}-allowFrom.json"]
     if account == "default":
-        files.append("credentials/telegram-allowFrom.json")
+        files.append(f"credentials/{platform}-allowFrom.json")
     for inner in files:
         if tree.has_file(inner):
             try:
@@ -484,7 +519,7 @@ def _paired(tree: Tree, account: str, state: _SharedState) -> Iterator[str]:
             except Unread as error:
                 tree.note_unread(inner, error)
     for channel, entry, of in state.allowed:
-        if channel == "telegram" and (of or "default") == account:
+        if channel == platform and (of or "default") == account:
             yield str(entry)
 
 
@@ -553,9 +588,7 @@ def _memories(tree: Tree, agent: str, home: str) -> Iterator[ImportedMemory]:
 # ---------------------------------------------------------------------- jobs
 
 
-def _jobs(
-    tree: Tree, state: _SharedState, bots: Mapping[str, Bot], first: str
-) -> Iterator[JobFound]:
+def _jobs(tree: Tree, state: _SharedState, bots: Bots, first: str) -> Iterator[JobFound]:
     """Those of the database; those of its file where it has none."""
 
     def make(each: Mapping[str, Any], name: str) -> Job | None:
@@ -575,9 +608,7 @@ def _jobs(
         yield from read_jobs(tree, "cron/jobs.json", make, _JOB_FIELDS)
 
 
-def _job(
-    tree: Tree, each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], first: str
-) -> Job | None:
+def _job(tree: Tree, each: Mapping[str, Any], name: str, bots: Bots, first: str) -> Job | None:
     entry = snake_fields(each)
     called = f"job {entry.get('name') or name}"
     if entry.get("declaration_key"):
@@ -607,7 +638,8 @@ def _job(
         enabled=bool(entry.get("enabled", True)),
     )
     where = _delivery(entry, payload)
-    to = parse_chat_address(where, bots.get(agent), any_bot=True)[0] if where else None
+    platform, _, rest = where.partition(":")
+    to = bots.find_target(agent, platform, *split_chat(platform, rest)) if where else None
     if where and to is None:
         tree.notes.change(called, f"its answers go nowhere: {where} is not in Deskhand")
     changes: dict[str, Any] = {"to": to}
@@ -640,9 +672,10 @@ def _delivery(entry: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
         }
     if given.get("mode") == "none" or not given.get("to"):
         return ""
-    to = str(given["to"]).replace(":topic:", ":").replace("/", ":")
-    thread = given.get("thread_id")
-    if thread and not re.search(r"\d:\d", to):
-        to = f"{to}:{thread}"
     channel = str(given.get("channel") or "telegram")
-    return to if to.startswith(f"{channel}:") else f"{channel}:{to}"
+    to = str(given["to"]).removeprefix(f"{channel}:").replace("/", ":")
+    to = re.sub(r"\A(?:channel|room):", "", to)  # so a chat is named where people have ids, too
+    thread = given.get("thread_id")
+    if thread and not re.search(r"\d:\d|:topic:|:thread:", to):
+        to = f"{to}:thread:{thread}"
+    return f"{channel}:{to}"

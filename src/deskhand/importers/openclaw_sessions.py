@@ -12,12 +12,11 @@ from typing import Any
 
 import msgspec
 
-from ..types.identity import Address
+from .chat_addresses import Bots, ChatFound
 from .jsonl import JsonlRecord
 from .model import ImportedConversation
 from .notes import FOR_THE_MODEL, describe_role
 from .operator_ai import note_unused_tables
-from .operator_use_channels import Bot, parse_chat_address
 from .reading import parse_time
 from .safe_files import Tree, Unread, parse_json
 from .settings import as_map, snake_fields
@@ -33,10 +32,13 @@ _ENVELOPE = re.compile(r"\[[A-Z][^\]\n]{1,250} \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]{
 _MESSAGE_ID = re.compile(r"\n\[message_id: [^\]\n]{1,60}\]\s*\Z")
 MAX_BLOCKS = 10
 _CHAT = re.compile(
-    r"([a-z][a-z-]*):(?:([\w.-]+):)?(dm|direct|group|channel|room):([^:]+)"
-    r"(?::(?:topic|thread):([^:]+))?"
+    r"([a-z][a-z-]*):(?:([\w.-]+):)?(dm|direct|group|channel|room):(.+?)"
+    r"(?::(?:topic|thread):(.+))?"
 )
-"""The name of a session that is one chat, without its agent."""
+"""The name of a session that is one chat, without its agent: src/routing/session-key.ts. It is in
+small letters, also where the platform's ids are not."""
+_PEER_IS_PERSON = frozenset({"discord", "slack", "matrix"})
+"""Platforms on which a direct chat has an id of its own, which no name of a session has."""
 _TABLES = {
     "auth_profile_store": ("keys; those that can be used are imported", ""),
     "session_nodes": ("Deskhand keeps no such field", ""),
@@ -56,9 +58,9 @@ class _Talk(msgspec.Struct):
 
 class Sessions:
     """The conversations of each agent. `bots` are the agents' bots, `accounts` their names in
-    OpenClaw."""
+    OpenClaw by agent and platform."""
 
-    def __init__(self, tree: Tree, bots: Mapping[str, Bot], accounts: Mapping[str, str]) -> None:
+    def __init__(self, tree: Tree, bots: Bots, accounts: Mapping[tuple[str, str], str]) -> None:
         self._tree = tree
         self._bots = bots
         self._accounts = accounts
@@ -171,14 +173,9 @@ class Sessions:
         if not lines:
             self._tree.notes.count_left_out("conversations", "there is no message in them")
             return None
-        place, group = self._find_place(agent, chat)
-        if chat and place is None:
-            why = (
-                "no bot of it is imported"
-                if chat[1] == "telegram"
-                else f"Deskhand has no channel for {chat[1]} yet"
-            )
-            self._tree.notes.change(talk.key, f"it becomes a past conversation: {why}")
+        found = self._find_chat(agent, chat, talk.about) if chat else ChatFound()
+        if chat and found.place is None:
+            self._tree.notes.change(talk.key, f"it becomes a past conversation: {found.why}")
         job = re.match(r"cron:([^:]+)", rest)
         asked = [entry for entry in entries if _role(entry) == "user"]
         # A key may move on to another session, so that it names none for good.
@@ -186,23 +183,31 @@ class Sessions:
             talk.id,
             agent,
             tuple(lines),
-            place,
-            group or talk.about.get("chat_type") in ("group", "channel"),
+            found.place,
+            found.group or talk.about.get("chat_type") in ("group", "channel"),
             job[1] if job else "",
             own=bool(asked) and all(map(_was_typed_here, asked)),
         )
 
-    def _find_place(self, agent: str, chat: re.Match[str] | None) -> tuple[Address | None, bool]:
+    def _find_chat(self, agent: str, chat: re.Match[str], about: Mapping[str, Any]) -> ChatFound:
         """Where a chat goes on: only with the bot that it was held with."""
-        if chat is None:
-            return None, False
-        platform, account, kind, id_, topic = chat.groups()
-        group = kind not in ("dm", "direct")
-        if (account or "default") != self._accounts.get(agent, "default"):
-            return None, group
-        where = f"{platform}:{id_}" + (f":{topic}" if topic else "")
-        place, is_group = parse_chat_address(where, self._bots.get(agent))
-        return place, group or is_group
+        platform, account, kind, id_, thread = chat.groups()
+        alone = kind in ("dm", "direct")
+        if (account or "default") != self._accounts.get((agent, platform), "default"):
+            return ChatFound(group=not alone, why=f"its bot {account} is not imported")
+        if platform == "slack":
+            id_ = id_.upper()
+        elif platform == "matrix":
+            id_ = _find_exact_id(id_, about)
+        found = self._bots.find_chat(agent, platform, id_, thread or "", alone=alone)
+        if alone and platform in _PEER_IS_PERSON and self._bots.find(agent, platform):
+            why = "a direct chat is named by its person there, and by an id of its own here"
+            return ChatFound(group=False, why=why)
+        if platform == "matrix" and not id_:
+            return ChatFound(
+                group=found.group, why="the home does not say the exact id of its room"
+            )
+        return ChatFound(found.place, found.group or not alone, found.why)
 
     def _convert_entry(
         self, entry: Mapping[str, Any], chat: re.Match[str] | None
@@ -284,7 +289,20 @@ def _speaker(message: Mapping[str, Any], chat: re.Match[str] | None) -> str:
     where = str(snake_fields(about.get("transport")).get("channel") or (chat[1] if chat else ""))
     if sender and where:
         return f"{where}:{sender}"
-    return f"{chat[1]}:{chat[4]}" if chat and chat[3] in ("dm", "direct") else ""
+    if chat is None or chat[3] not in ("dm", "direct"):
+        return ""
+    return f"{chat[1]}:{chat[4].upper() if chat[1] == 'slack' else chat[4]}"
+
+
+def _find_exact_id(room: str, about: Mapping[str, Any]) -> str:
+    """The id of a room as the platform writes it, by where its last message went; '' where that
+    says nothing."""
+    delivered = snake_fields(about.get("delivery_context")).get("to")
+    for each in (delivered, about.get("last_to"), about.get("group_id")):
+        exact = re.sub(r"\A(?:matrix:)?(?:room:|channel:)?", "", str(each or ""))
+        if exact.lower() == room:
+            return exact
+    return ""
 
 
 def _was_typed_here(entry: Mapping[str, Any]) -> bool:

@@ -35,6 +35,8 @@ MANY_COLUMNS = 10
 """More of one table are not named one by one."""
 DATABASES = ("state/operator.db", "operator.db")
 HANDLED = ("env_file", "agents.*.transport.*")
+READING_TOOLS = ("list_channels", "read_channel", "read_thread")
+"""What its agents on Slack have beside the tools of all."""
 _TOKENS = (
     ("token_env", "bot_token_env", "SLACK_BOT_TOKEN"),
     ("app_token_env", "app_token_env", "SLACK_APP_TOKEN"),
@@ -383,6 +385,9 @@ def _convert_transports(notes: ImportNotes, keys: ImportedKeys) -> None:
         own = {ours: value for ours, value in named.items() if value != usual[ours]}
         channels[name] = own if name == "slack" else {"type": "slack", **own}
         bindings.append({"agent": str(agent), "channel": name})
+        agents = keys.config.setdefault("agents", {})
+        own_tools = agents.setdefault(str(agent), {}).setdefault("also_allow", [])
+        own_tools += [each for each in READING_TOOLS if each not in own_tools]
     if channels:
         keys.config["channels"] = {**keys.config.get("channels", {}), **channels}
         keys.config["bindings"] = [*keys.config.get("bindings", ()), *bindings]

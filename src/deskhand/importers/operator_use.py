@@ -15,10 +15,11 @@ from typing import Any
 from ..config.keys import set_value
 from ..config.parse import parse_value
 from ..types.jobs import Job
+from .channels import HANDLED, convert_channels
+from .chat_addresses import KINDS, Bots, split_chat
 from .jsonl import JsonlRecord
 from .model import AgentFound, ImportedConversation, ImportedHome, ImportedMemory
 from .notes import FOR_THE_MODEL, describe_role
-from .operator_use_channels import HANDLED, PLATFORMS, Bot, convert_channels, parse_chat_address
 from .reading import (
     WORKSPACE_FILES,
     parse_facts,
@@ -28,7 +29,15 @@ from .reading import (
     read_skills,
 )
 from .safe_files import Tree, Unread
-from .settings import read_config_keys, read_env_variables, take_env_keys
+from .settings import (
+    ImportedKeys,
+    note_unused_keys,
+    read_config_keys,
+    read_env_variables,
+    snake_fields,
+    take_env_keys,
+)
+from .speech import ForeignEngine, SpeechImport, Use
 
 REASONS = {
     "restart.json": (
@@ -57,6 +66,12 @@ REASONS = {
     "*/.history*": ("older versions of a skill", ""),
 }
 PREFIX = "OPERATOR_"
+_SPEECH: Mapping[str, Use] = {
+    "stt": "hear", "stt_config": "hear", "tts": "say", "tts_config": "say",
+}  # fmt: skip
+"""Its sections for speech: STTConfig and TTSConfig in operator_use/config/service.py. Its example
+has them in `agent`, and its command line reads the longer names, too."""
+_SPEECH_KEYS = tuple(f"{where}{name}.*" for where in ("", "agent.") for name in _SPEECH)
 _DAY = re.compile(r"\d{2}-\d{2}-\d{4}")
 _LINE = frozenset({"role", "content", "id", "name", "params"})
 _METADATA = frozenset({"type", "id", "created_at", "updated_at"})
@@ -68,7 +83,8 @@ _PAYLOAD = frozenset({"message", "deliver", "channel", "chat_id", "account_id"})
 def read(tree: Tree, now: float) -> ImportedHome:
     """All that this home holds; what cannot be read is in `broken`."""
     env = read_env_variables(tree, "")
-    keys = read_config_keys(tree, "config.json", HANDLED, read_nested(env))
+    keys = read_config_keys(tree, "config.json", (*HANDLED, *_SPEECH_KEYS), read_nested(env))
+    _take_speech(tree, keys)
     names = list(keys.agents) or ["operator"]
     channels, bots = convert_channels(tree.notes, keys, names)
     if channels:
@@ -119,6 +135,24 @@ def read(tree: Tree, now: float) -> ImportedHome:
             "config.json", *(home for home in homes.values() if tree.has(home))
         ),
     )
+
+
+def _take_speech(tree: Tree, keys: ImportedKeys) -> None:
+    """What hears and speaks. The keys of these providers are among those of all providers."""
+    speech = SpeechImport(tree.notes, keys.config.get("providers", {}))
+    top = snake_fields(keys.raw)
+    for name, use in _SPEECH.items():
+        section = snake_fields(top.get(name)) or snake_fields(
+            snake_fields(top.get("agent")).get(name)
+        )
+        if not section:
+            continue
+        given = {key: str(section.get(key) or "") for key in ("provider", "model", "voice")}
+        speech.take(use, ForeignEngine(where=name, off=not section.get("enabled"), **given))
+        used = ("enabled", "provider", "model", "voice")
+        note_unused_keys(tree, {name: section}, [f"{name}.{each}" for each in used])
+    if speech.config:
+        keys.config["speech"] = speech.config
 
 
 def is_nested(variable: str) -> bool:
@@ -182,7 +216,7 @@ def _session_files(
 
 
 def _read_conversation(
-    tree: Tree, inner: str, agent: str, bots: Mapping[str, Bot]
+    tree: Tree, inner: str, agent: str, bots: Bots
 ) -> ImportedConversation | None:
     name = inner.rpartition("/")[2].removesuffix(".jsonl")
     key = ""
@@ -206,17 +240,11 @@ def _read_conversation(
         tree.leave_out(inner, "there is no message in it")
         return None
     key = key or name.replace("_", ":")
-    platform = key.partition(":")[0]
-    place, group = parse_chat_address(key, bots.get(agent))
-    if place is None and platform in PLATFORMS:
-        tree.notes.change(
-            key, f"it becomes a past conversation: no bot of {agent} with a token is in this home"
-        )
-    elif place is None:
-        tree.notes.change(
-            key, f"it becomes a past conversation: Deskhand has no channel for {platform} yet"
-        )
-    return ImportedConversation(key, agent, tuple(lines), place, group)
+    platform, _, rest = key.partition(":")
+    found_chat = bots.find_chat(agent, platform, *split_chat(platform, rest))
+    if found_chat.place is None:
+        tree.notes.change(key, f"it becomes a past conversation: {found_chat.why}")
+    return ImportedConversation(key, agent, tuple(lines), found_chat.place, found_chat.group)
 
 
 def _convert_message(
@@ -233,7 +261,9 @@ def _convert_message(
     tree.notes.count_unused_fields("messages in sessions (metadata)", about, {"user_id"})
     if role == "human":
         user = str(about.get("user_id") or "")
-        yield JsonlRecord("user", text, at, by=f"{platform}:{user}" if user else "")
+        yield JsonlRecord(
+            "user", text, at, by=f"{KINDS.get(platform, platform)}:{user}" if user else ""
+        )
     elif role == "ai" and text:
         yield JsonlRecord("assistant", text, at)
     elif role == "ai":
@@ -283,7 +313,7 @@ def _memories(tree: Tree, agent: str, home: str) -> Iterator[ImportedMemory]:
 # ---------------------------------------------------------------------- jobs
 
 
-def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: list[str]) -> Job:
+def _job(each: Mapping[str, Any], name: str, bots: Bots, agents: list[str]) -> Job:
     schedule = each.get("schedule") or {}
     payload = each.get("payload") or {}
     mode = str(schedule.get("mode") or "cron")
@@ -296,14 +326,8 @@ def _job(each: Mapping[str, Any], name: str, bots: Mapping[str, Bot], agents: li
     platform = str(payload.get("channel") or "")
     chat = str(payload.get("chat_id") or "")
     account = str(payload.get("account_id") or "")
-    agent = (
-        account
-        if account in agents
-        else next((one for one, bot in bots.items() if bot.platform == platform), "")
-    )
-    to = (
-        parse_chat_address(f"{platform}:{chat}", bots.get(agent), any_bot=True)[0] if chat else None
-    )
+    agent = account if account in agents else next(iter(bots.all_of(KINDS.get(platform, ""))), "")
+    to = bots.find_target(agent, platform, *split_chat(platform, chat)) if chat else None
     return Job(
         name,
         str(payload.get("message") or ""),

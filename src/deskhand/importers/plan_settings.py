@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ..channels.guides import GUIDES, find_variable
 from ..config.config import Settings
 from ..config.parse import read_env_file
 from ..config.sections import DeepWorkConfig
@@ -19,6 +20,7 @@ from ..policy.profiles import is_offered
 from ..policy.roles import RoleConfig
 from ..policy.rule_validation import check_rules
 from ..policy.rules import Rule
+from ..speech.settings import SpeechConfig
 from ..types.errors import ConfigError
 from ..types.people import ROLE_SCOPES
 from .model import ImportedFolder, ImportedHome
@@ -148,6 +150,10 @@ class SettingsPlan:
                         self._notes.leave_out(
                             f"the address {value['base_url']} of {name}", why, todo
                         )
+                elif section == "channels" and (why := self._why_channel_stays(name, value)):
+                    if self._new:
+                        todo = f"deskhand channels add {value.get('type') or name}"
+                        self._notes.leave_out(f"channels.{name}", why, todo)
                 elif name not in getattr(config, section):
                     keys.append(
                         (
@@ -179,6 +185,20 @@ class SettingsPlan:
             if keys
             else ""
         )
+
+    def _why_channel_stays(self, name: str, channel: Mapping[str, Any]) -> str:
+        """Why a file must not say where this channel is: a secret that is here would go there."""
+        if name in self._settings.config.channels:
+            return ALREADY_SET
+        if not (channel.get("base_url") or channel.get("send_url")):
+            return ""
+        kind = str(channel.get("type") or name)
+        for need in GUIDES[kind].needs if kind in GUIDES else ():
+            variable = channel.get(need.setting) or find_variable(need, kind, name)
+            ours = self._settings.environment.get(variable) if need.variable else None
+            if ours and ours != self._found.secrets.get(variable):
+                return f"{variable} exists here already, and would be sent to that server"
+        return ""
 
     def _policy_keys(self) -> Keys:
         """Its rules, for its own agents alone. They stand behind the last rule here that denies, so
@@ -224,7 +244,8 @@ class SettingsPlan:
         bindings = []
         for each in theirs.get("bindings", ()):
             channel = str(each.get("channel", ""))
-            if channel in theirs.get("channels", {}) and channel not in config.channels:
+            found = theirs.get("channels", {}).get(channel)
+            if found is not None and not self._why_channel_stays(channel, found):
                 bindings.append(self._convert_binding(each))
             else:
                 where = " ".join(
@@ -244,6 +265,7 @@ class SettingsPlan:
             ("memory", MemoryConfig()),
             ("deep_work", DeepWorkConfig()),
             ("reflection", REFLECTION),
+            ("speech", SpeechConfig()),
         ):
             given = theirs.get(section)
             here = getattr(config, section)

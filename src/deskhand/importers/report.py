@@ -162,7 +162,7 @@ def _describe_places(plan: ImportPlan) -> Iterator[str]:
                 f"{number} on {channel}, where {'it continues' if number == 1 else 'they continue'}"
             )
         else:
-            why = f"there is no channel for {channel} yet"
+            why = f"no channel {channel} is set up"
             yield f"{number} of {channel}, to read, search and continue here, because {why}"
 
 

@@ -60,11 +60,9 @@ KEYS_NOT_TAKEN = {
 }
 """Our keys that are not taken over: (why, what to do)."""
 REASONS = {
-    "stt.*": ("Deskhand does not turn speech into text yet", ""),
-    "tts.*": ("Deskhand does not turn text into speech yet", ""),
     "acp_*": ("Deskhand does not speak ACP", ""),
     "mcp_servers*": MCP_SERVERS,
-    "agents.*.channels.*": ("Deskhand has no such setting of a channel", "see docs/telegram.md"),
+    "agents.*.channels.*": ("Deskhand has no such setting of a channel", "see docs/channels.md"),
     "agents.*.computer_use": ("Deskhand does not control the desktop yet", ""),
     "agents.*.browser_use": ("Deskhand browses in the same way for all agents", ""),
     "agents.*.streaming": (
