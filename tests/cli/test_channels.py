@@ -100,3 +100,14 @@ def test_the_doctor_says_what_a_channel_lacks(tmp_path: Path) -> None:
     said = desk(tmp_path, "doctor", TELEGRAM_BOT_TOKEN="123456:abcdef").output
     assert "SLACK_BOT_TOKEN is not set" in said and "deskhand channels add slack" in said
     assert "telegram has what it needs" in said
+
+
+def test_one_is_switched_off_and_on(tmp_path: Path) -> None:
+    (tmp_path / "deskhand.yaml").write_text("channels: {telegram: {}}  # mine\n")
+    assert desk(tmp_path, "channels", "disable", "telegram").output == "telegram is off.\n"
+    assert "off" in desk(tmp_path, "channels", "list").output
+    assert desk(tmp_path, "channels", "enable", "telegram").output == "telegram is on.\n"
+    settings = yaml.safe_load((tmp_path / "deskhand.yaml").read_text())
+    assert settings["channels"]["telegram"]["enabled"] is True
+    wrong = desk(tmp_path, "channels", "enable", "slack")
+    assert wrong.exit_code == 2 and "there is no channel 'slack'" in wrong.output

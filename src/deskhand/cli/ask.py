@@ -27,10 +27,11 @@ from ..types.events import (
     QuestionAsked,
     Recorded,
     ToolFinished,
+    Transcribed,
     TurnEnded,
 )
 from ..types.identity import Address, Configure, Inbound, Said, session_key
-from ..types.messages import Message, Text, ToolCall
+from ..types.messages import Audio, Message, Text, ToolCall
 from ..types.options import SessionOptions
 from .asks import resume_command, submit_answer
 from .diffs import DIFF_HEADING, color_line, render_diff
@@ -58,8 +59,9 @@ STDIN_HINT_S = 1.0
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What was asked for on the command line. `session` is a name in this terminal, a whole key, or
-    ''; `model` is what the conversation is to use from here on, '' for what it uses already."""
+    """What was asked for on the command line, in `text` or in `audio`. `session` is a name in this
+    terminal, a whole key, or ''; `model` is what the conversation is to use from here on, '' for
+    what it uses already."""
 
     text: str
     agent: str
@@ -68,6 +70,7 @@ class Question(msgspec.Struct, frozen=True):
     as_json: bool = False
     wait: bool = False
     interactive: bool = False
+    audio: Audio | None = None
 
 
 @click.command()
@@ -187,7 +190,9 @@ async def run_question(app: App, question: Question) -> int:
     session = question.session if "/" in question.session else session_key(question.agent, address)
     if question.model:
         await set_session_model(app, session, address, question.model)
-    said = Said(Message("user", (Text(question.text),)))
+    spoken = () if question.audio is None else (question.audio,)
+    written = (Text(question.text),) if question.text or not spoken else ()
+    said = Said(Message("user", (*written, *spoken)))
     # Each question has an answer of its own, also where two processes ask in one conversation.
     receipt = await app.door.submit(
         Inbound(ids.new("line"), address, "owner", now, said, session, when="queue")
@@ -324,6 +329,9 @@ class PlainText:
                 why = escape_control(item.event.detail)
                 moment = datetime.fromtimestamp(until, self._zone)
                 click.echo(f"deskhand: {why} (retrying at {moment:%H:%M %Z})", err=True)
+            case Transcribed(text=text, problem=problem):
+                words = f"deskhand: {problem}" if problem else f"You said: {text or 'nothing'}"
+                click.echo(click.style(escape_control(words), dim=True), err=True)
             case CommandRun(reply=reply) if reply:
                 click.echo(escape_control(reply))
             case TurnEnded(said=said, reason=reason, note=note):

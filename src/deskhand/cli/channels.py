@@ -10,6 +10,7 @@ import click
 from ..channels.base import Introduction
 from ..channels.guides import GUIDES, Guide, Need, find_variable
 from ..channels.settings import ChannelConfig
+from ..config.first_settings import store_setting
 from ..gateway.channel_setup import add_channel, has_secret, list_needs
 from ..gateway.terminal_socket import ask_health
 from ..store.blobs import Blobs
@@ -64,6 +65,45 @@ def _describe_state(config: ChannelConfig, fact: HealthFact | None) -> tuple[str
     if fact is None:
         return "not running", ""
     return fact.state, "" if fact.state == "ok" else " ".join(fact.last_error.split())
+
+
+@channels.command()
+@click.argument("name")
+@config_option
+def enable(name: str, config: str | None) -> None:
+    """Switch a channel on. It holds at once, also for a service that runs.
+
+    \b
+    Example:
+      deskhand channels enable telegram
+    """
+    _switch(name, config, on=True)
+
+
+@channels.command()
+@click.argument("name")
+@config_option
+def disable(name: str, config: str | None) -> None:
+    """Switch a channel off and keep its settings. Answers that are owed there wait.
+
+    \b
+    Example:
+      deskhand channels disable telegram
+    """
+    _switch(name, config, on=False)
+
+
+def _switch(name: str, config: str | None, *, on: bool) -> None:
+    settings = load_settings(config)
+    known = settings.config.channels
+    if name not in known:
+        named = ", ".join(known) or "none; add one: deskhand channels add telegram"
+        fail(f"there is no channel {name!r}; there are: {named}", USAGE)
+    try:
+        store_setting(settings, ["channels", name, "enabled"], on)
+    except (OSError, DeskhandError) as error:
+        fail(str(error))
+    click.echo(f"{name} is {'on' if on else 'off'}.")
 
 
 @channels.command()

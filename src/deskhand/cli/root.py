@@ -15,6 +15,7 @@ COMMANDS = {
     "secrets": ("deskhand.cli.secrets:secrets", "Manage keys that commands use and never see."),
     "ask": ("deskhand.cli.ask:ask", "Ask one question and print the answer."),
     "demo": ("deskhand.cli.demo:demo", "Watch it work, crash and recover: 60 seconds, no key."),
+    "talk": ("deskhand.cli.talk:talk", "Speak with an agent at the terminal."),
     "policy": (
         "deskhand.cli.policy:policy",
         "Show, explain and test the rules for tool calls.",
@@ -43,6 +44,10 @@ COMMANDS = {
         "Show, change and import the configuration.",
     ),
     "model": ("deskhand.cli.model:model", "List, choose, download and test models."),
+    "voice": (
+        "deskhand.cli.voice:voice",
+        "Set up and try what listens and speaks.",
+    ),
     "agents": ("deskhand.cli.agents:agents", "List, create and remove agents."),
     "tools": ("deskhand.cli.tools:tools", "List tools, and add your own."),
     "skills": (
@@ -132,7 +137,7 @@ ALIASES = {
 """What other systems call a command of ours -> ours. They work, and are not listed."""
 
 SECTIONS = (
-    ("Talk", ("open", "ask", "acp", "approvals", "sessions", "undo", "written", "demo")),
+    ("Talk", ("open", "ask", "talk", "acp", "approvals", "sessions", "undo", "written", "demo")),
     ("Jobs and memory", ("memories", "jobs", "deep")),
     (
         "Set up",
@@ -142,6 +147,7 @@ SECTIONS = (
             "import",
             "config",
             "model",
+            "voice",
             "agents",
             "tools",
             "skills",

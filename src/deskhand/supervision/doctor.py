@@ -23,6 +23,7 @@ import msgspec
 from anyio.abc import ByteStream
 
 from ..assembly.models import Models, build_catalogue
+from ..assembly.speech import SpeechEngines
 from ..assembly.workspace_tools import find_all_tools
 from ..computer.desktop.host import INSTALL_COMMAND as DESKTOP
 from ..computer.desktop.host import is_installed as is_desktop_installed
@@ -35,10 +36,13 @@ from ..gateway.audit_anchor import read_anchors
 from ..gateway.channel_loader import Unopened, open_channels
 from ..models.catalogue import parse_model_name
 from ..models.weights import PROVIDER as EMBEDDED
+from ..net.client import Net
 from ..sandbox.choose import open_sandbox
 from ..secrets.proxy_keys import HAS_CRYPTOGRAPHY
 from ..secrets.redaction import open_secrets
 from ..secrets.secrets import SecretEntry
+from ..speech.providers import Use
+from ..speech.settings import OFF
 from ..store.blobs import Blobs
 from ..tools.convert import INSTALL_COMMAND as WEB
 from ..tools.convert import LIBRARIES
@@ -209,7 +213,8 @@ async def _probe_people(settings: Settings) -> list[DoctorFinding]:
 
 async def _probe_channels(settings: Settings) -> list[DoctorFinding]:
     """Whether each has what it needs; the platforms are not asked."""
-    found = open_channels(settings, Blobs(settings.home.blobs), SystemClock())
+    opened = open_channels(settings, Blobs(settings.home.blobs), SystemClock())
+    found = [each for each in opened if settings.config.channels[each.name].enabled]
     if not found:
         return [DoctorFinding("good", "none; deskhand channels add adds one")]
     return [
@@ -508,6 +513,25 @@ async def _probe_documents(settings: Settings) -> list[DoctorFinding]:
     ]
 
 
+async def _probe_voice(settings: Settings) -> list[DoctorFinding]:
+    """Whether voice messages are heard and answered; no engine is begun for that."""
+    blobs = Blobs(settings.home.blobs)
+    engines = SpeechEngines(lambda: settings, SandboxProvider(), Net(), blobs.get)
+    uses: tuple[tuple[Use, str], ...] = (("hear", "listened to"), ("say", "answered by voice"))
+    found = []
+    for use, done in uses:
+        problem = engines.find_problem(use)
+        chosen = getattr(engines.config, use)
+        if not problem:
+            found.append(DoctorFinding("good", f"voice messages are {done}: {chosen or 'local'}"))
+        elif chosen in ("", OFF):
+            hint = "" if chosen else "deskhand voice pull"
+            found.append(DoctorFinding("note", f"voice messages are not {done}: {problem}", hint))
+        else:
+            found.append(DoctorFinding("bad", problem, "deskhand voice list"))
+    return found
+
+
 PROBES: tuple[DoctorProbe, ...] = (
     DoctorProbe("home", _probe_home),
     DoctorProbe("disk", _probe_disk),
@@ -524,6 +548,7 @@ PROBES: tuple[DoctorProbe, ...] = (
     DoctorProbe("tools", _probe_tools),
     DoctorProbe("packages", _probe_packages),
     DoctorProbe("desktop", _probe_desktop),
+    DoctorProbe("voice", _probe_voice),
     DoctorProbe("serve", _probe_starts),
     DoctorProbe("clock", _probe_clock),
 )
