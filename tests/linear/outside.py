@@ -97,7 +97,7 @@ SHORT: Final[dict[str, tuple[int, str]]] = {
 MADE: Final[dict[str, str]] = {
     "channels/telegram/reader.py:_is_addressed": "the bot's own name; fed below",
     "channels/telegram/reader.py:_read_text": "the bot's own name; fed below",
-    "channels/discord/reader.py:_read_text": "the bot's own number; fed below",
+    "channels/discord/reader.py:read_words": "the bot's own number; fed below",
     "channels/mail/reader.py:read_mail": "the domain of our own mailbox, in an id of one line",
     "channels/mail/imap.py:_find_number": "a word of ours; a line of at most a megabyte",
     "channels/slack/reader.py:_read_text": "the bot's own name; fed below",
@@ -149,7 +149,6 @@ UNFED: Final[dict[str, str]] = {
     "channels/slack/channel.py:SlackChannel.": "addresses of files, as Slack tells them",
     "channels/mail/channel.py:open_mail": "an address of the owner's settings",
     "channels/mqtt/channel.py:open_mqtt": "an address of the owner's settings",
-    "channels/slack/reader.py:Reader._read_parts": "the files of one message: ten at most",
     "channels/twitch/channel.py:TwitchChannel._read_event": "a time of 19 characters",
     "memory/meaning.py:_EmbeddingIndex.": "rows of a table, in batches",
     "models/decode.py:make_calls": "looks for a free id among the calls of one reply",
@@ -157,6 +156,9 @@ UNFED: Final[dict[str, str]] = {
     "models/shim_programs.py:_text_of": _TREE,
     "models/sight.py:detect_vision": "an address of the owner's settings",
     "models/weights.py:read_weights": "a file of ours",
+    "speech/providers.py:_read_file": "a file of ours",
+    "speech/voice_files.py:read_voices": "a file of ours",
+    "speech/voice_files.py:_join_parts": "the files of a package whose hash we know",
     "net/egress.py:_read_server_name": "the first message of a connection, at most 16 kB",
     "net/egress_http.py:Peer.": "h11 with our limits: fed by hand as net/framing.py",
     "net/egress_secrets.py:SecretRule.is_usable_by": "ids of principals",
@@ -224,7 +226,7 @@ async def _no_file(*given: object) -> bytes:
 
 
 def _discord(text: str, data: bytes) -> None:
-    reader = discord.Reader("discord", "1", _no_file, _no_file, all_groups=False)  # type: ignore[arg-type]
+    reader = discord.Reader("discord", "1", _no_file, _no_file, {}, all_groups=False)  # type: ignore[arg-type]
     reader._read_text({"content": text})
 
 

@@ -62,6 +62,7 @@ COMMAND_RULES = dict.fromkeys(
         "undo",
         "retry",
         "branch",
+        "voice",
         "clean",
         "trust",
         "model",
