@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-model everyday check conformance bench agentdojo torture torture-servers torture-jobs torture-clock torture-workers torture-deep soak linear references screenshots deps lock release clean
+.PHONY: help run test test-all test-model everyday check conformance bench agentdojo torture torture-servers torture-jobs torture-clock torture-workers torture-channels torture-deep soak linear references screenshots deps lock release clean
 
 VENV := .venv
 DOJO := .venv-agentdojo
@@ -129,6 +129,9 @@ torture-clock: $(VENV)/.dev ## Kill it 100 times while its clock is set by up to
 torture-workers: $(VENV)/.dev ## Kill and stop five workers on one PostgreSQL database 40 times, and compare with the truth
 	@$(BIN)/python -m deskhand.testing.torture_workers --kills $(or $(KILLS),40) --jobs 100
 
+torture-channels: $(VENV)/.dev ## Kill it 40 times under Telegram, Slack and Discord at once, and compare with the truth
+	@$(BIN)/python -m deskhand.testing.torture_channels --kills $(or $(KILLS),40) --seed $(or $(SEED),1)
+
 torture-deep: $(VENV)/.dev ## Kill a deep work of 60 steps 20 times, and see that each was done once
 	@$(BIN)/python -m deskhand.testing.deep_torture --steps $(or $(STEPS),60) --kills $(or $(KILLS),20)
 
@@ -157,6 +160,7 @@ agentdojo: $(DOJO)/.ready ## Let a model that obeys every injection loose, and w
 references: $(VENV)/.dev ## Write the pages about commands and settings anew, from the code
 	@$(BIN)/python scripts/settings_keys.py
 	@$(BIN)/python scripts/make_references.py
+	@$(BIN)/python scripts/make_quality_table.py
 
 screenshots: $(VENV)/.dev ## Take the pictures of the page, and the recording of a terminal, anew
 	@bash scripts/deps.sh $(TEST_PACKAGES)

@@ -398,7 +398,17 @@ CASES = {
 }
 
 
-OTHERS = ("gateway", "cold", "subagents", "judging", "help", "commands", "memory", "serve")
+OTHERS = (
+    "gateway",
+    "cold",
+    "subagents",
+    "judging",
+    "help",
+    "commands",
+    "memory",
+    "serve",
+    "channels",
+)
 
 
 async def on_postgres(home: Path, url: str) -> list[Row]:
@@ -410,6 +420,13 @@ async def on_postgres(home: Path, url: str) -> list[Row]:
         script = Bench(None, bare, url).script  # type: ignore[arg-type]  # it only tells the model
         found = await postgres.figures(both, url, script, lambda app: Bench(app, bare, url))
     return [Row(*figure) for figure in found]
+
+
+async def on_channels(home: Path) -> list[Row]:
+    import channels  # noqa: PLC0415 -- not before idle memory was measured
+
+    home.mkdir()
+    return [Row(*figure) for figure in await channels.figures(home)]
 
 
 async def run(names: list[str]) -> list[Row]:  # noqa: C901 -- a line for each case
@@ -464,6 +481,8 @@ async def run(names: list[str]) -> list[Row]:  # noqa: C901 -- a line for each c
                     import memory  # noqa: PLC0415 -- not before idle memory was measured
 
                     rows += [Row(*figure) for figure in await memory.rows(name)]
+            if "channels" in names:
+                rows += await on_channels(Path(home, "channels"))
             if "serve" in names:
                 rows += [
                     Row(name, value, unit, None, limit)
@@ -511,6 +530,7 @@ def main() -> None:
             "commands",
             "memory",
             "serve",
+            "channels",
         ],
     )
     rows = anyio.run(run, parser.parse_args().cases)

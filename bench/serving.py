@@ -3,6 +3,7 @@ it ends."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import statistics
@@ -12,7 +13,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,12 +35,19 @@ Figure = tuple[str, float, str, float | None]
 
 
 @contextmanager
-def served(model: str = "scripted/echo") -> Iterator[tuple[subprocess.Popen[bytes], Path, float]]:
-    """The service, its home, and when it was started."""
+def served(
+    model: str = "scripted/echo",
+    *,
+    channels: Mapping[str, object] | None = None,
+    secrets: Mapping[str, str] | None = None,
+) -> Iterator[tuple[subprocess.Popen[bytes], Path, float]]:
+    """The service with these channels, its home, and when it was started."""
     with tempfile.TemporaryDirectory(prefix="deskhand-bench-", dir=Path.cwd()) as folder:
         home = Path(folder)
-        (home / "deskhand.yaml").write_text(f"defaults: {{models: [{model}]}}\nweb: {{port: 0}}\n")
-        env = {"PATH": os.environ["PATH"], "DESKHAND_HOME": folder, "HOME": folder}
+        config = {"defaults": {"models": [model]}, "web": {"port": 0}, "channels": channels or {}}
+        (home / "deskhand.yaml").write_text(json.dumps(config))  # JSON is YAML
+        place = {"PATH": os.environ["PATH"], "DESKHAND_HOME": folder, "HOME": folder}
+        env = {**place, **(secrets or {})}
         argv = [sys.executable, "-P", "-m", "deskhand", "serve"]
         began = time.perf_counter()
         with subprocess.Popen(

@@ -15,7 +15,7 @@ from ..types.clock import Clock
 from ..types.commit import OutboxRow, OutboxState, Outgoing
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
 from ..types.events import EVENT_TYPES, Recorded
-from .queries import last_outbox_id, limit_outbox_wait
+from .queries import due_beside, last_outbox_id, limit_outbox_wait
 from .streamed_replies import Draft, Drafts
 
 log = logging.getLogger(__name__)
@@ -65,17 +65,24 @@ class Outbox:
         clock: Clock,
         drafts: Drafts,
         render: Render = render_unchanged,
+        is_on: Callable[[str], bool] = lambda name: True,
     ) -> None:
         self._store = store
-        self._channels = channels
+        self._all = channels
+        self._is_on = is_on
         self._clock = clock
         self.render = render
         self._steady = SteadyClock(clock)
         self._drafts = drafts
         self._news = anyio.Event()
-        self._busy: set[str] = set()
+        self._busy: dict[str, int] = {}  # the first row that each chat is busy with
         self._old = 0
         self._running = False
+
+    @property
+    def _channels(self) -> dict[str, Channel]:
+        """Those that are on. What is owed on another one waits."""
+        return {name: channel for name, channel in self._all.items() if self._is_on(name)}
 
     listens_to = EVENT_TYPES
     """Any event may bring something to send."""
@@ -117,16 +124,31 @@ class Outbox:
             while True:
                 self._news = anyio.Event()
                 try:
-                    due = await self._store.outbox_due(self._steady.now(), BATCH, self._channels)
+                    due = await self._find_due(self._channels)
                 except StoreUnavailable as error:
                     log.warning("Sending paused: the store is not available (%s).", error)
-                    due = []
-                for chat, rows in _by_chat(due, self._channels).items():
-                    if chat not in self._busy:
-                        self._busy.add(chat)
-                        tasks.start_soon(self._send_chat, chat, rows)
+                    due = {}
+                for chat, rows in due.items():
+                    self._busy[chat] = rows[0].id
+                    tasks.start_soon(self._send_chat, chat, rows)
                 with anyio.move_on_after(POLL_S):
                     await self._news.wait()
+
+    async def _find_due(self, channels: Mapping[str, Channel]) -> dict[str, list[OutboxRow]]:
+        """What is due in the chats that are not busy. Where busy ones owe a whole batch, nobody
+        else waits for them."""
+        now = self._steady.now()
+        due = await self._store.outbox_due(now, BATCH, channels)
+        found = self._leave_busy(_by_chat(due, channels))
+        if len(due) == BATCH and not found:
+            due = await due_beside(self._store, now, BATCH, channels, self._busy.values())
+            found = self._leave_busy(_by_chat(due, channels))
+        if len(due) == BATCH and found:
+            self._news.set()  # there may be more
+        return found
+
+    def _leave_busy(self, chats: Mapping[str, list[OutboxRow]]) -> dict[str, list[OutboxRow]]:
+        return {chat: rows for chat, rows in chats.items() if chat not in self._busy}
 
     async def _send_chat(self, chat: str, rows: list[OutboxRow]) -> None:
         """Send the rows of one chat in order. A row that must wait holds up those behind it."""
@@ -137,20 +159,20 @@ class Outbox:
         except StoreUnavailable as error:
             log.warning("Sending paused: the store is not available (%s).", error)
         finally:
-            self._busy.discard(chat)
+            self._busy.pop(chat, None)
             if len(rows) > 1:
                 self._news.set()
 
     async def _send(self, row: OutboxRow) -> bool:
-        channel = self._channels[row.outgoing.address.channel]
+        channel = self._all[row.outgoing.address.channel]
         key = row.outgoing.key
         mark = mark_of(row, channel, self._clock.now(), restarted=row.id <= self._old)
-        draft = await self._drafts.claim(row)
+        draft = await self._drafts.claim(row) if row.outgoing.aloud is None else None
         if draft is not None and not draft.platform_id and not channel.idempotent:
             mark = DUPLICATE  # its beginning may have been posted
-        outgoing = await self.render(row)
-        await self._store.outbox_sending(key, mark)
         try:
+            outgoing = await self.render(row)
+            await self._store.outbox_sending(key, mark)
             with anyio.fail_after(SEND_S):
                 platform_id = await _deliver(channel, outgoing, mark, draft)
         except SendRefused as error:

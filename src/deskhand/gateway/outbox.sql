@@ -4,6 +4,16 @@ SELECT coalesce(max(id), 0) FROM outbox
 -- outbox_begin: nothing that was put off before a process began waits for longer than this --
 UPDATE outbox SET due_at = ?1 WHERE state IN ('pending', 'sending') AND due_at > ?1
 
+-- outbox_beside: what `outbox_due` finds, but nothing at the places of these rows --
+SELECT id, session, body, state, attempts, at, sent_id, mark FROM outbox AS due INDEXED BY outbox_waiting
+WHERE state IN ('pending', 'sending') AND (due_at <= ?1 OR due_at > ?1 + 3600)
+AND place NOT IN (SELECT place FROM outbox WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?4)))
+AND NOT EXISTS(
+  SELECT 1 FROM outbox WHERE place = due.place AND id < due.id AND state IN ('pending', 'sending')
+  AND due_at > ?1 AND due_at <= ?1 + 3600
+)
+AND channel IN (SELECT value FROM json_each(?3)) ORDER BY id LIMIT ?2
+
 -- unsent_list: answers that their platform did not take, the latest first --
 SELECT id, session, channel, at, error FROM outbox WHERE state = 'failed' ORDER BY id DESC
 

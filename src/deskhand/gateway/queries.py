@@ -3,10 +3,12 @@ rounds of programs."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from ..store.base import Store
-from ..types.commit import Change, OutboxState, Outgoing
+from ..types.commit import Change, OutboxRow, OutboxState, Outgoing
 
 _encode = msgspec.json.encode
 _decode_outgoing = msgspec.json.Decoder(Outgoing).decode
@@ -67,6 +69,21 @@ def limit_outbox_wait(due_at: float) -> Change:
     """Make everything that is to be sent due at this time at the latest (seconds since the
     epoch)."""
     return Change("outbox_begin", (due_at,))
+
+
+async def due_beside(
+    store: Store, now: float, limit: int, channels: Collection[str], rows: Collection[int]
+) -> list[OutboxRow]:
+    """What is to be sent now on these channels, the oldest first, but for what is said where these
+    rows are said."""
+    on = _encode(sorted(channels)).decode()
+    others = _encode(sorted(rows)).decode()
+    return [
+        OutboxRow(id_, session, _decode_outgoing(body), state, attempts, at, sent_id, mark)
+        for id_, session, body, state, attempts, at, sent_id, mark in await store.query(
+            "outbox_beside", (now, limit, on, others)
+        )
+    ]
 
 
 async def messages_of_ask(store: Store, session: str, ask_id: str) -> list[SentAsk]:
