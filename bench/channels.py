@@ -49,7 +49,7 @@ ANN = Principal("ann", ("owner",))
 WORDS = "some words of an ordinary message, about as long as people write them. " * 2
 MESSAGES = 4_000
 CHATS = 50
-ROUNDS = 5
+ROUNDS = 3
 ACCEPT_LIMIT_MS = 1.0
 """A thousand messages a second."""
 FOREVER_S = 3_600.0
@@ -59,12 +59,12 @@ FLOODED = 999
 STORM_S = 5.0
 AFTER_S = 3.0
 """So long the flood lasts, and so long others still talk: what it held up is sent then."""
-STORM_ROUNDS = 3
+STORM_ROUNDS = 2
 RETRY_AFTER_S = 1
 STORM_LIMIT_MS = 200.0
 
-SETTLE_S = 6.0
-IDLE_ROUNDS = 3
+SETTLE_S = 5.0
+IDLE_ROUNDS = 2
 IDLE_LIMIT_MB = 20.0
 LEANEST = "matrix"
 

@@ -149,6 +149,7 @@ def test_all_that_is_known_of_an_open_turn_outlasts_a_summary() -> None:
         heard=["18"],
         unheard=["sha256:3"],
         spoken="de",
+        transcripts=["zehn Uhr"],
     )
     for field in e.Turn.__struct_fields__:
         assert getattr(turn, field), f"{field} needs a value here"

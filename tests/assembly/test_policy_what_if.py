@@ -23,7 +23,7 @@ from deskhand.types.messages import Message, ToolCall
 ANN = Principal("ann", ("owner",))
 CONFIG = """
 defaults: {models: [scripted/x]}
-channels: {memory: {type: telegram, enabled: false}}
+channels: {memory: {type: telegram}}
 policy: [{verdict: ask, tool: shell, commands: [touch]}]
 """
 OTHER = """

@@ -19,6 +19,7 @@ from deskhand.speech.held_process import HeldProcess
 from deskhand.speech.recordings import RecordingTask, read_piece
 from deskhand.speech.settings import SpeechConfig
 from deskhand.speech.voice_files import VoiceFiles
+from deskhand.store.blobs import Blobs
 from deskhand.tools.convert import find_python
 from deskhand.types.errors import SpeechError
 
@@ -66,10 +67,7 @@ async def test_a_voice_that_is_not_here_is_told_before_it_is_used(
     config = Config(speech=SpeechConfig(voice=voice))
     settings = Settings(Home(tmp_path), config, environment={"HOME": str(tmp_path)})
 
-    async def load(digest: str) -> bytes:
-        return b""
-
-    engines = SpeechEngines(lambda: settings, sandbox, Net(), load)
+    engines = SpeechEngines(lambda: settings, sandbox, Net(), Blobs(tmp_path / "blobs"))
     with pytest.raises(SpeechError) as caught:
         await engines.say("hello", Voice())
     assert str(caught.value) != str(SpeechError("")), "the reason is empty"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from deskhand.net.client import Net
 from deskhand.sandbox.base import Sandbox
 from deskhand.sandbox.choose import open_sandbox
 from deskhand.speech.base import OGG, WAV, Recording, Voice
+from deskhand.store.blobs import Blobs
 from deskhand.testing.speech import make_wav
 from deskhand.testing.speech_server import SpeechFault, SpeechServer
 from deskhand.types.errors import ConfigError, SpeechError
@@ -40,15 +42,18 @@ def settings_of(folder: Path, speech: dict[str, Any], server: SpeechServer) -> S
     return Settings(Home(folder / "home"), config, environment=environment)
 
 
+def audio_of(data: bytes) -> Audio:
+    return Audio(f"sha256:{sha256(data).hexdigest()}", WAV)
+
+
 @asynccontextmanager
 async def engines(
     folder: Path, server: SpeechServer, data: bytes = b"", /, **speech: Any
 ) -> AsyncGenerator[SpeechEngines]:
-    async def load(blob: str) -> bytes:
-        return data
-
+    blobs = Blobs(folder / "blobs")
+    await blobs.put(data)
     settings = settings_of(folder, speech, server)
-    made = SpeechEngines(lambda: settings, sandbox, Net(), load, ["chat"])
+    made = SpeechEngines(lambda: settings, sandbox, Net(), blobs, ["chat"])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(made.run)
         yield made
@@ -59,7 +64,9 @@ async def test_the_chosen_provider_hears_and_speaks(tmp_path: Path, server: Spee
     data = make_wav("What time is it?")
     server.sounds.knows(data, "What time is it?")
     async with engines(tmp_path, server, data, hear="groq", say="openai") as made:
-        heard = await made.transcribe(Audio("sha256:1", WAV), lambda share: None)
+        heard = await made.transcribe(
+            Audio(f"sha256:{sha256(data).hexdigest()}", WAV), lambda share: None
+        )
         assert heard.text == "What time is it?" and heard.engine.startswith("groq/")
         assert heard.shown and heard.problem == ""
         sound = await made.say("Noon.", Voice())
@@ -89,8 +96,11 @@ async def test_long_answers_are_said_in_pieces(tmp_path: Path, server: SpeechSer
 async def test_what_fails_is_a_sentence(tmp_path: Path, server: SpeechServer) -> None:
     """Nothing on this machine can listen instead: the cache is empty."""
     server.fault = SpeechFault(status=500, body=b"out of order")
-    async with engines(tmp_path, server, make_wav("hello"), hear="groq") as made:
-        heard = await made.transcribe(Audio("sha256:1", WAV), lambda share: None)
+    data = make_wav("hello")
+    async with engines(tmp_path, server, data, hear="groq") as made:
+        heard = await made.transcribe(
+            Audio(f"sha256:{sha256(data).hexdigest()}", WAV), lambda share: None
+        )
         assert "refused (500)" in heard.problem and server.key not in heard.problem
         with pytest.raises(SpeechError, match="at most 4,000 characters"):
             await made.say("x" * 5_000, Voice())

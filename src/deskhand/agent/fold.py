@@ -129,6 +129,7 @@ def _add_results(state: State, recorded: e.Recorded, event: e.ResultsReturned) -
 def _recall(state: State, recorded: e.Recorded, event: e.Recalled) -> None:
     turn = _require_turn(state)
     turn.recalled = len(turn.said)
+    turn.transcripts = []
     if state.messages[-1].message.role == "user":
         said = state.messages.pop()
         _append_message(state, said.n, Message("user", (*said.message.parts, event.part)))
@@ -313,8 +314,7 @@ def _transcribe(state: State, recorded: e.Recorded, event: e.Transcribed) -> Non
     turn.unheard = [blob for blob in turn.unheard if blob != event.blob]
     if not event.problem:
         turn.spoken = event.language
-        if turn.said:  # memory is searched for it
-            turn.said[-1] = f"{turn.said[-1]} {event.text}".strip()
+        turn.transcripts.append(event.text)
     for at, shown in enumerate(state.messages):
         parts = shown.message.parts
         if any(_is_unheard(part, event.blob) for part in parts):
@@ -344,8 +344,11 @@ def _track_part(state: State, part: Part) -> None:
         if isinstance(part, Image):
             if state.pictures[-1:] != [len(state.messages)]:
                 state.pictures.append(len(state.messages))
-        elif isinstance(part, Audio) and part.transcript is None and state.turn is not None:
-            state.turn.unheard.append(part.blob)
+        elif isinstance(part, Audio) and state.turn is not None:
+            if part.transcript is None:
+                state.turn.unheard.append(part.blob)
+            else:  # of a turn that is repeated
+                state.turn.spoken = state.turn.spoken or ""
 
 
 def _require_turn(state: State) -> e.Turn:

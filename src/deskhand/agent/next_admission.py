@@ -21,7 +21,8 @@ from ..types.identity import (
     ToolResults,
     Waiting,
 )
-from ..types.messages import Message, ResultPart, Text, ToolResult
+from ..types.labels import LOCAL
+from ..types.messages import Audio, Message, ResultPart, Text, ToolResult
 from ..types.subagents import CHANNEL
 from ..types.turn import (
     GOES_ON,
@@ -113,7 +114,9 @@ def _admit_answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyE
                     row.principal
                 )
             else:
-                answers = _owns_turn(state, row.principal)
+                # Nobody has listened to a recording yet: it is a message of its own.
+                is_spoken = any(isinstance(part, Audio) for part in message.parts)
+                answers = not is_spoken and _owns_turn(state, row.principal)
             return [make_answer_event(call.ask, row, message.own_text)] if answers else None
         case _:
             return None
@@ -220,7 +223,8 @@ def _is_steering_edit(state: State, row: Waiting, edit: Edit) -> bool:
 
 def _make_edit_message(message: Message) -> Message:
     """The new text as a further message, under the label of its words."""
-    label = next(part.label for part in message.parts if isinstance(part, Text))
+    labels = (part.label for part in message.parts if isinstance(part, Text))
+    label = next(labels, LOCAL)  # without a word of theirs there is only ours
     return Message("user", (Text(EDIT_PREFIX, label), *message.parts))
 
 

@@ -21,13 +21,19 @@ from ..types.events import (
     Erased,
     MessageReceived,
     Recorded,
+    Transcribed,
     TurnEnded,
     Undone,
 )
 from ..types.identity import Command, Principal, Rewind, Waiting
 from ..types.messages import Usage
 from ..types.options import TITLE_CHARS, SessionOptions
-from ..types.turn import make_interruptions, make_message_received, merge_messages
+from ..types.turn import (
+    make_interruptions,
+    make_message_received,
+    merge_messages,
+    with_transcript,
+)
 from .compacted_event import make_ledger, number_messages
 from .fold import fold
 from .state import State
@@ -76,6 +82,9 @@ class RewindView:
                             :TITLE_CHARS
                         ]
                     )
+                case Transcribed() if last >= 0:
+                    said = self.turns[last].said
+                    said[:] = [with_transcript(each, event) for each in said]
                 case Undone():
                     last = self._last[event.to_n]
                 case Branched():

@@ -28,6 +28,7 @@ from ..types.events import (
     OptionsSet,
     Recorded,
     ToolFinished,
+    Transcribed,
     TurnEnded,
 )
 from ..types.identity import EVERYBODY, Principal, principal_label, responsible_person, session_key
@@ -256,6 +257,8 @@ def _fold_conversation(session: str, log: Sequence[Recorded]) -> PastConversatio
                     if not recorded.event.inbox_id
                     else principal_label(principal)
                 )
+            case Transcribed(text=text) if text:  # it may be what the conversation is called
+                titled = join_labels((titled, state.label))
             case Branched(principal=principal):
                 titled = principal_label(principal)
             case Compacted() if (
@@ -276,6 +279,8 @@ def _make_line(recorded: Recorded, label: Label, names: dict[str, str]) -> PastL
         case MessageReceived(message=message, principal=principal) if message.text.strip():
             own = join_labels(part.label for part in message.parts if isinstance(part, Text))
             return PastLine(n, at, responsible_person(principal), message.text, own)
+        case Transcribed(text=text) if text:
+            return PastLine(n, at, "[a voice message]", text, label)
         case ModelReplied(message=message):
             names |= {call.id: call.name for call in message.calls}
             return PastLine(n, at, "you", message.text, label) if message.text.strip() else None

@@ -19,6 +19,7 @@ from ..speech.long_recordings import InPieces
 from ..speech.providers import ProviderAddress, Use, open_api_speech
 from ..speech.settings import OFF, SpeechConfig, find_local_model, is_local
 from ..speech.voice_files import VoiceFiles
+from ..store.blobs import Blobs
 from ..types.errors import ConfigError, SpeechError, StoreError
 from ..types.events import Turn
 from ..types.messages import Audio
@@ -28,18 +29,21 @@ log = logging.getLogger(__name__)
 HEAR_S = 3600.0
 """Nobody waits longer, whatever the recording."""
 SAY_S = 120.0
+SHORT_BYTES = 1 << 20
+SHORT_AT_ONCE = 4
 
 
 class SpeechEngines:
-    """They; `run` holds those of this machine. `load` reads a blob, and `speakers` are the channels
-    that take voice messages. An `engine` that is given is used, whatever the settings say."""
+    """They; `run` holds those of this machine. `blobs` holds the recordings, and `speakers` are the
+    channels that take voice messages. An `engine` that is given is used, whatever the settings
+    say."""
 
     def __init__(
         self,
         settings: Callable[[], Settings],
         sandbox: Callable[[], Awaitable[Sandbox]],
         net: Net,
-        load: Callable[[str], Awaitable[bytes]],
+        blobs: Blobs,
         speakers: Collection[str] = (),
         *,
         engine: Speech | None = None,
@@ -47,12 +51,13 @@ class SpeechEngines:
         self._settings = settings
         self._sandbox = sandbox
         self._net = net
-        self._load = load
+        self._blobs = blobs
         self._speakers = frozenset(speakers)
         self._engine = engine
         self._locals: dict[str, LocalSpeech] = {}
         self._wanted: list[LocalSpeech] = []
         self._poke = anyio.Event()
+        self._lanes: dict[bool, anyio.Semaphore] = {}
 
     async def run(self) -> None:
         """Hold the engines of this machine while they are used, until cancelled."""
@@ -107,7 +112,7 @@ class SpeechEngines:
         language = self.config.language
         if use == "hear":
             return engine.find_hearing_problem(language)
-        return engine.find_speaking_problem(language)
+        return engine.find_speaking_problem(Voice(self.config.voice, language))
 
     async def hear(self, recording: Recording, on_share: OnShare = ignore_share) -> Transcript:
         """What is said in it. Where an engine of a provider fails, the one on this machine is
@@ -143,15 +148,21 @@ class SpeechEngines:
 
     async def transcribe(self, audio: Audio, on_share: OnShare) -> Transcript:
         try:
-            data = await self._load(audio.blob)
             with anyio.fail_after(HEAR_S):
-                heard = await self.hear(Recording(data, audio.mime), on_share)
+                async with self._lane_of(audio.blob):
+                    data = await self._blobs.get(audio.blob)
+                    heard = await self.hear(Recording(data, audio.mime), on_share)
         except (SpeechError, ConfigError, StoreError) as error:
             log.warning("A recording was not heard: %s", error)
             return Transcript(problem=str(error))
         except TimeoutError:
             return Transcript(problem="listening took longer than an hour")
         return replace(heard, shown=self.config.show_heard)
+
+    def _lane_of(self, blob: str) -> anyio.Semaphore:
+        """Short recordings do not wait for long ones, and few are in memory at once."""
+        is_long = self._blobs.size(blob) > SHORT_BYTES
+        return self._lanes.setdefault(is_long, anyio.Semaphore(1 if is_long else SHORT_AT_ONCE))
 
     def speaks(self, state: State, turn: Turn, text: str) -> bool:
         wanted = state.options.voice

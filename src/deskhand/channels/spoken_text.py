@@ -14,7 +14,8 @@ _EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]+")
 
 
 def render_spoken(markdown: str) -> str:
-    """The words alone, on one line: no code, no signs, and of an address the name of its host."""
+    """The words alone, on one line: no code, no signs, and of an address the name of its host. ''
+    where there are none."""
     words = []
     for text, spans in iter_runs(render_markdown(markdown)):
         words.append(" … " if any(span.kind == "pre" for span in spans) else text)
@@ -27,5 +28,7 @@ def render_spoken(markdown: str) -> str:
         at = end
     said.append(whole[at:])
     plain = _EMOJI.sub(" ", _SIGNS.sub(" ", "".join(said)))
+    if not any(map(str.isalnum, plain)):
+        return ""
     lines = filter(None, (" ".join(line.split()) for line in plain.splitlines()))
     return " ".join(line if line.endswith(_ENDS) else f"{line}." for line in lines)

@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 import click
 import msgspec
+from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from ..assembly.speech import SpeechEngines
@@ -112,6 +113,7 @@ async def converse(app: App, question: Question, programs: Programs) -> int:
         speaks = False
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(engines.run)
+        tasks.start_soon(_end_with_terminal, tasks)
         while await _wait_for_enter("Press Enter and speak."):
             data = await _record(programs.record)
             if len(data) < SHORTEST_BYTES:
@@ -141,7 +143,8 @@ async def _record(command: tuple[str, ...]) -> bytes:
         try:
             await _wait_for_enter("Recording. Press Enter to send it.")
         finally:
-            await anyio.to_thread.run_sync(_stop, process)
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(_stop, process)
         try:
             return await anyio.to_thread.run_sync(path.read_bytes)
         except OSError:
@@ -177,7 +180,15 @@ async def _say_answer(
         try:
             await _wait_for_end_or_enter(process)
         finally:
-            await anyio.to_thread.run_sync(_stop, process)
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(_stop, process)
+
+
+async def _end_with_terminal(tasks: TaskGroup) -> None:
+    """The microphone is closed with the window, too."""
+    with anyio.open_signal_receiver(signal.SIGHUP, signal.SIGTERM) as signals:
+        async for _ in signals:
+            tasks.cancel_scope.cancel()
 
 
 async def _wait_for_end_or_enter(process: subprocess.Popen[bytes]) -> None:

@@ -211,7 +211,7 @@ def test(config: str | None) -> None:
 def make_engines(settings: Settings) -> SpeechEngines:
     """The engines of these settings, for a command."""
     blobs = Blobs(settings.home.blobs)
-    return SpeechEngines(lambda: settings, SandboxProvider(), Net(), blobs.get)
+    return SpeechEngines(lambda: settings, SandboxProvider(), Net(), blobs)
 
 
 def with_engines(settings: Settings, use: Callable[[SpeechEngines], Awaitable[T]]) -> T:

@@ -25,6 +25,7 @@ from ..types.events import (
     Recorded,
     ToolFinished,
 )
+from .channel_switch import IsOn, always_on
 from .queries import messages_of_ask
 
 log = logging.getLogger(__name__)
@@ -45,8 +46,11 @@ _CHOICE_TEXTS = {
 class AskStatus:
     """Shows the outcome of questions on the channels that can edit messages."""
 
-    def __init__(self, store: Store, channels: Mapping[str, Channel]) -> None:
+    def __init__(
+        self, store: Store, channels: Mapping[str, Channel], is_on: IsOn = always_on
+    ) -> None:
         self._store = store
+        self._is_on = is_on
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Editing)}
         self._asks: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._due: deque[tuple[str, str, str]] = deque(maxlen=MAX_OPEN_ASKS)
@@ -113,7 +117,7 @@ class AskStatus:
             channel = self.channels.get(outgoing.address.channel)
             if channel is None or outgoing.ask is None or sent.state == "failed":
                 continue
-            if sent.state != "sent":
+            if sent.state != "sent" or not self._is_on(outgoing.address.channel):
                 return False
             over = replace(
                 outgoing, key=f"{outgoing.key}:decided", ask=replace(outgoing.ask, decided=words)

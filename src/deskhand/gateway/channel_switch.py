@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 import anyio
 
 from ..config.config import Settings
 
+IsOn = Callable[[str], bool]
+"""Whether the channel of this name is on."""
+
+
+def always_on(name: str) -> bool:
+    """The IsOn of channels that nobody switches."""
+    return True
+
 
 class ChannelSwitch:
-    """Which channels are on now. One that no configuration names is always on."""
+    """Which channels are on now. One of the `configured` that is no longer in the settings is off;
+    one that never was is always on."""
 
-    def __init__(self, settings: Callable[[], Settings]) -> None:
+    def __init__(self, settings: Callable[[], Settings], configured: Collection[str]) -> None:
         self._settings = settings
+        self._configured = frozenset(configured)
         self._scopes: dict[str, anyio.CancelScope] = {}
         self._changed = anyio.Event()
 
     def is_on(self, name: str) -> bool:
         config = self._settings().config.channels.get(name)
-        return config is None or config.enabled
+        return name not in self._configured if config is None else config.enabled
 
     def on_settings_changed(self) -> None:
         """Other settings hold: what was switched off ends at once."""

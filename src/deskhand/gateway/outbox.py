@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
 
 import anyio
+from anyio.abc import TaskGroup
 
 from ..channels.base import Channel, Editing
 from ..config.clock import SteadyClock
@@ -15,7 +17,8 @@ from ..types.clock import Clock
 from ..types.commit import OutboxRow, OutboxState, Outgoing
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
 from ..types.events import EVENT_TYPES, Recorded
-from .queries import due_beside, last_outbox_id, limit_outbox_wait
+from .channel_switch import IsOn, always_on
+from .queries import due_beside, last_outbox_id, limit_outbox_wait, was_refused_before
 from .streamed_replies import Draft, Drafts
 
 log = logging.getLogger(__name__)
@@ -55,6 +58,22 @@ async def render_unchanged(row: OutboxRow) -> Outgoing:
     return row.outgoing
 
 
+class Preparation(Protocol):
+    """Makes what takes long before it is sent, so that no chat waits for it."""
+
+    def is_ready(self, row: OutboxRow) -> bool:
+        """Whether this row can be sent now."""
+        ...
+
+    async def prepare(self, row: OutboxRow) -> None:
+        """Make it so that it can. Raises StoreUnavailable."""
+        ...
+
+    def forget(self, row: OutboxRow) -> None:
+        """The row was sent, or never will be."""
+        ...
+
+
 class Outbox:
     """Sends the outbox of this process."""
 
@@ -65,7 +84,7 @@ class Outbox:
         clock: Clock,
         drafts: Drafts,
         render: Render = render_unchanged,
-        is_on: Callable[[str], bool] = lambda name: True,
+        is_on: IsOn = always_on,
     ) -> None:
         self._store = store
         self._all = channels
@@ -78,6 +97,8 @@ class Outbox:
         self._busy: dict[str, int] = {}  # the first row that each chat is busy with
         self._old = 0
         self._running = False
+        self.preparation: Preparation | None = None
+        self._preparing: set[str] = set()
 
     @property
     def _channels(self) -> dict[str, Channel]:
@@ -115,7 +136,8 @@ class Outbox:
 
     async def _is_due(self) -> bool:
         try:
-            return bool(await self._store.outbox_due(self._steady.now(), 1, self._channels))
+            due = await self._store.outbox_due(self._steady.now(), BATCH, self._channels)
+            return any(map(self._is_ready, due))
         except StoreUnavailable:
             return False
 
@@ -124,7 +146,7 @@ class Outbox:
             while True:
                 self._news = anyio.Event()
                 try:
-                    due = await self._find_due(self._channels)
+                    due = await self._find_due(self._channels, tasks)
                 except StoreUnavailable as error:
                     log.warning("Sending paused: the store is not available (%s).", error)
                     due = {}
@@ -134,9 +156,11 @@ class Outbox:
                 with anyio.move_on_after(POLL_S):
                     await self._news.wait()
 
-    async def _find_due(self, channels: Mapping[str, Channel]) -> dict[str, list[OutboxRow]]:
+    async def _find_due(
+        self, channels: Mapping[str, Channel], tasks: TaskGroup
+    ) -> dict[str, list[OutboxRow]]:
         """What is due in the chats that are not busy. Where busy ones owe a whole batch, nobody
-        else waits for them."""
+        else waits for them. What has to be prepared first is left for later."""
         now = self._steady.now()
         due = await self._store.outbox_due(now, BATCH, channels)
         found = self._leave_busy(_by_chat(due, channels))
@@ -145,7 +169,28 @@ class Outbox:
             found = self._leave_busy(_by_chat(due, channels))
         if len(due) == BATCH and found:
             self._news.set()  # there may be more
-        return found
+        for row in due:
+            if not self._is_ready(row) and row.outgoing.key not in self._preparing:
+                self._preparing.add(row.outgoing.key)
+                tasks.start_soon(self._prepare, row)
+        ready = {chat: list(filter(self._is_ready, rows)) for chat, rows in found.items()}
+        return {chat: rows for chat, rows in ready.items() if rows}
+
+    def _is_ready(self, row: OutboxRow) -> bool:
+        return self.preparation is None or self.preparation.is_ready(row)
+
+    async def _prepare(self, row: OutboxRow) -> None:
+        try:
+            if self.preparation is not None:
+                await self.preparation.prepare(row)
+        except StoreUnavailable as error:
+            log.warning("Sending paused: the store is not available (%s).", error)
+        except Exception as error:
+            log.exception("An answer could not be prepared.")
+            await self._store.outbox_failed(row.outgoing.key, f"{type(error).__name__}: {error}")
+        finally:
+            self._preparing.discard(row.outgoing.key)
+            self.wake()
 
     def _leave_busy(self, chats: Mapping[str, list[OutboxRow]]) -> dict[str, list[OutboxRow]]:
         return {chat: rows for chat, rows in chats.items() if chat not in self._busy}
@@ -171,11 +216,14 @@ class Outbox:
         if draft is not None and not draft.platform_id and not channel.idempotent:
             mark = DUPLICATE  # its beginning may have been posted
         try:
+            if row.outgoing.aloud is not None and await was_refused_before(self._store, row):
+                raise SendRefused("the written answer was not taken")
             outgoing = await self.render(row)
             await self._store.outbox_sending(key, mark)
             with anyio.fail_after(SEND_S):
                 platform_id = await _deliver(channel, outgoing, mark, draft)
         except SendRefused as error:
+            self._settle(row)
             await self._store.outbox_failed(key, str(error))
             log.error("%s refused an answer: %s", channel.name, error)
             if draft is not None:
@@ -189,13 +237,19 @@ class Outbox:
             return False
         except Exception as error:
             log.exception("%s failed while sending.", channel.name)
+            await self._store.outbox_sending(key, mark)  # it may have failed before that
             await self._retry_later(row, ChannelError(f"{type(error).__name__}: {error}"))
             return False
+        self._settle(row)
         if draft is None:
             await self._store.outbox_sent(key, platform_id)
         else:
             await self._drafts.complete(row, draft, platform_id)
         return True
+
+    def _settle(self, row: OutboxRow) -> None:
+        if self.preparation is not None:
+            self.preparation.forget(row)
 
     async def _retry_later(self, row: OutboxRow, error: ChannelError) -> None:
         """Try again later. What may have arrived stays `sending`, so that the next try is

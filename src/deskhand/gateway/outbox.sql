@@ -4,6 +4,9 @@ SELECT coalesce(max(id), 0) FROM outbox
 -- outbox_begin: nothing that was put off before a process began waits for longer than this --
 UPDATE outbox SET due_at = ?1 WHERE state IN ('pending', 'sending') AND due_at > ?1
 
+-- outbox_before: what became of the row of this conversation before this one --
+SELECT state FROM outbox WHERE session = ? AND id < ? ORDER BY id DESC LIMIT 1
+
 -- outbox_beside: what `outbox_due` finds, but nothing at the places of these rows --
 SELECT id, session, body, state, attempts, at, sent_id, mark FROM outbox AS due INDEXED BY outbox_waiting
 WHERE state IN ('pending', 'sending') AND (due_at <= ?1 OR due_at > ?1 + 3600)

@@ -65,6 +65,11 @@ async def last_outbox_id(store: Store) -> int:
     return int(id_)
 
 
+async def was_refused_before(store: Store, row: OutboxRow) -> bool:
+    """Whether the platform did not take what this conversation was owed just before this row."""
+    return ("failed",) in await store.query("outbox_before", (row.session, row.id))
+
+
 def limit_outbox_wait(due_at: float) -> Change:
     """Make everything that is to be sent due at this time at the latest (seconds since the
     epoch)."""

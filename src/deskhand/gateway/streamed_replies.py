@@ -28,11 +28,19 @@ from ..types.clock import Clock
 from ..types.commit import OutboxRow, Outgoing
 from ..types.door import Progress
 from ..types.errors import ChannelError, SendRefused
-from ..types.events import ApprovalAnswered, CommandRun, ModelReplied, Recorded, TurnEnded
+from ..types.events import (
+    ApprovalAnswered,
+    CommandRun,
+    ModelReplied,
+    Recorded,
+    Transcribed,
+    TurnEnded,
+)
 from ..types.identity import Address
 from ..types.labels import LOCAL
 from ..types.messages import Text
 from . import queries
+from .channel_switch import IsOn, always_on
 from .progress_text import render_progress
 
 log = logging.getLogger(__name__)
@@ -108,9 +116,15 @@ class Drafts:
     """The drafts of this process, on the channels that can edit messages."""
 
     def __init__(
-        self, store: Store, channels: Mapping[str, Channel], clock: Clock, place: FindPlace
+        self,
+        store: Store,
+        channels: Mapping[str, Channel],
+        clock: Clock,
+        place: FindPlace,
+        is_on: IsOn = always_on,
     ) -> None:
         self._store = store
+        self._is_on = is_on
         self._clock = clock
         self._place = place
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Editing)}
@@ -172,7 +186,8 @@ class Drafts:
     def _start_draft(self, session: str, n: int, *, of_work: bool = False) -> LiveDraft | None:
         """Begin to show a reply or progress. None when the place does not support that."""
         place = self._place(session)
-        channel = self.channels.get(place[0].channel) if place is not None else None
+        is_on = place is not None and self._is_on(place[0].channel)
+        channel = self.channels.get(place[0].channel) if place is not None and is_on else None
         if (
             self._tasks is None
             or place is None
@@ -231,7 +246,8 @@ class Drafts:
             text = live.text
             place = (live.address.channel, live.address.account, live.address.chat)
             wait_s = self._free_at.get(place, 0.0) - self._clock.monotonic()
-            if not text or text == shown or wait_s > 0:
+            is_on = self._is_on(live.address.channel)
+            if not text or text == shown or wait_s > 0 or not is_on:
                 await _wait_until_over(live, max(wait_s, 0.05))
                 continue
             now = self._clock.monotonic()
@@ -339,7 +355,7 @@ class Drafts:
         if not lives and await self._find_draft(session, address, row.id) is None:
             return None
         events = await self._store.events(session, n - 1)
-        if events and isinstance(events[0].event, CommandRun):
+        if events and isinstance(events[0].event, CommandRun | Transcribed):
             return None
         for live in lives:
             live.over.set()

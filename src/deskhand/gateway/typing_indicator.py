@@ -17,6 +17,7 @@ from ..channels.base import Acknowledging, Channel, Typing
 from ..types.clock import Clock
 from ..types.errors import ChannelError
 from ..types.identity import Address, Edit, Inbound, Receipt, Said
+from .channel_switch import IsOn, always_on
 from .dispatch import Dispatch
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,14 @@ SEND_S = 5.0
 class TypingIndicator:
     """The typing indicators of this process."""
 
-    def __init__(self, channels: Mapping[str, Channel], dispatch: Dispatch, clock: Clock) -> None:
+    def __init__(
+        self,
+        channels: Mapping[str, Channel],
+        dispatch: Dispatch,
+        clock: Clock,
+        is_on: IsOn = always_on,
+    ) -> None:
+        self._is_on = is_on
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Typing)}
         self._acknowledging = {
             name: each for name, each in channels.items() if isinstance(each, Acknowledging)
@@ -50,7 +58,8 @@ class TypingIndicator:
                 self._until = {place: until for place, until in self._until.items() if until > now}
                 for place in {turn.address for _, turn in self._dispatch.iter_active_turns()}:
                     channel = self.channels.get(place.channel)
-                    if channel is not None and place not in self._until:
+                    is_on = channel is not None and self._is_on(place.channel)
+                    if channel is not None and is_on and place not in self._until:
                         self._until[place] = now + LEASE_S
                         tasks.start_soon(self._show_typing, channel, place)
                 await anyio.sleep(POLL_S)

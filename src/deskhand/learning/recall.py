@@ -78,7 +78,7 @@ class Remembering:
         viewer = make_viewer(agent, state)
         if not self.memory.count(viewer):
             return None
-        said = "\n".join(turn.said[turn.recalled :])[:ASKED_CHARS]
+        said = "\n".join([*turn.said[turn.recalled :], *turn.transcripts])[:ASKED_CHARS]
         if not extract_words(said):  # "thank you": no need to ask a model what that means
             return None
         try:

@@ -54,7 +54,7 @@ from ..gateway.machine_rounds import MachineRounds
 from ..gateway.outbox import Outbox, Render, render_unchanged
 from ..gateway.outgoing_redaction import without_secrets
 from ..gateway.publisher import EventPublisher
-from ..gateway.spoken_answers import with_voice
+from ..gateway.spoken_answers import SpokenAnswers
 from ..gateway.streamed_replies import Drafts
 from ..gateway.terminal_socket import SocketTap
 from ..gateway.terminal_socket import serve_socket as serve_socket
@@ -199,6 +199,7 @@ class App:
         self.current = Current(settings, clock, self.redact)
         self.sandbox = SandboxProvider(parts.sandbox, clock.now)
         self.speech = self._make_speech()
+        self._spoken = SpokenAnswers(self.speech.say, self.blobs.put)
 
         self.vitals = Vitals(clock, self.redact, home.health)
         self.address = ""
@@ -213,15 +214,12 @@ class App:
         self.feed = Feed(partial(SocketTap, home.socket))
         self._intake = anyio.CancelScope()
 
-        self.drafts = Drafts(self.store, channels, clock, self._reply_target)
-        self.switch = ChannelSwitch(lambda: self.settings)
-        self.outbox = Outbox(self.store, channels, clock, self.drafts, is_on=self.switch.is_on)
-        self.ask_status = AskStatus(self.store, channels)
+        self.switch = ChannelSwitch(lambda: self.settings, settings.config.channels)
+        self._open_outbox(channels)
         self._live_sender = LiveSender(self.store)
         self.publisher = EventPublisher(
             self.feed, self.drafts, self.redact, self._live_sender.put if home.worker else None
         )
-        self.typing_indicator = TypingIndicator(channels, self.dispatch, clock)
 
         self.people = people = open_people(self.store, clock, self._roles, self._guests)
         self.alerts = Alerts(self.store, clock, tuple(each.name for each in parts.channels))
@@ -289,6 +287,16 @@ class App:
         reset_model_health(self.vitals)
         self.dispatch.renew()
 
+    def _open_outbox(self, channels: dict[str, Channel]) -> None:
+        """All that shows itself on channels."""
+        is_on = self.switch.is_on
+        clock = self.parts.clock
+        self.drafts = Drafts(self.store, channels, clock, self._reply_target, is_on)
+        self.outbox = Outbox(self.store, channels, clock, self.drafts, is_on=is_on)
+        self.outbox.preparation = self._spoken
+        self.ask_status = AskStatus(self.store, channels, is_on)
+        self.typing_indicator = TypingIndicator(channels, self.dispatch, clock, is_on)
+
     def _make_host(self) -> RunningHost:
         parts = self.parts
         return RunningHost(
@@ -333,7 +341,7 @@ class App:
             lambda: self.settings,
             self.sandbox,
             parts.net,
-            self.blobs.get,
+            self.blobs,
             [each.name for each in parts.channels if isinstance(each, Speaking)],
             engine=parts.speech,
         )
@@ -425,8 +433,8 @@ class App:
         render: Render = render_unchanged
         if self.settings.config.show_usage:
             render = UsageFooter(self.store)
-        render = without_secrets(render, self.redact)
-        self.outbox.render = with_voice(render, self.speech.say, self.blobs.put)
+        self._spoken.render = without_secrets(render, self.redact)
+        self.outbox.render = self._spoken
 
     def _open_session(self, session: str) -> Session:
         agent = self.features.agent_in_session(session, self.current.agent_of(session))

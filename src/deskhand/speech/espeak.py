@@ -16,12 +16,19 @@ PROGRAM = "espeak-ng"
 INSTALL = "sudo apt-get install espeak-ng"
 TIMEOUT_S = 60.0
 MAX_SOUND_BYTES = 64 << 20
+_CODE = re.compile(r"[a-z]{2,3}([-+][A-Za-z0-9]{1,12}){0,3}")
 _VOICE = re.compile(r"[A-Za-z][A-Za-z0-9+_-]{0,40}")
 
 
 def is_installed() -> bool:
     """Whether the program is here."""
     return shutil.which(PROGRAM) is not None
+
+
+def may_be_voice(name: str) -> bool:
+    """Whether this can be one of its voices, which are called like languages; '' is the usual
+    one."""
+    return not name or bool(_CODE.fullmatch(name))
 
 
 async def say_with_espeak(text: str, voice: Voice, open_sandbox: OpenSandbox) -> Sound:

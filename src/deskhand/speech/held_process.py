@@ -77,6 +77,7 @@ class HeldProcess:
                     continue
                 left = self._used_at + self._idle_s - anyio.current_time()
                 if left <= 0:
+                    self._process = self._lines = None  # who asks from here on waits for the next
                     return
                 await anyio.sleep(min(1.0, left))
             self._last_end = process.describe_end()

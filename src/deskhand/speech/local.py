@@ -4,6 +4,7 @@ and espeak-ng where not. No key, and nothing leaves the machine."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -89,21 +90,36 @@ class LocalSpeech:
             raise SpeechError(f"at most {MAX_SAY_CHARS:,} characters are spoken at once")
         if not text.strip():
             raise SpeechError("there is nothing to say")
+        voice = self._without_other_language(voice)
+        if problem := self.find_speaking_problem(voice):
+            raise SpeechError(problem)
         if file := self._find_voice(voice):
             sound = await self._hold_voice(file).say(text)
-        elif espeak.is_installed():
-            sound = await say_with_espeak(text, voice, self._open_sandbox)
         else:
-            raise SpeechError(self.find_speaking_problem(voice.language))
+            sound = await say_with_espeak(text, voice, self._open_sandbox)
         if not recordings.is_installed():
             return sound
         return await encode_as_opus(sound, self._open_sandbox)
 
-    def find_speaking_problem(self, language: str = "") -> str:
-        """Why it cannot speak, with what to do; '' where it can."""
-        if espeak.is_installed() or self._find_voice(Voice(language=language)):
+    def _without_other_language(self, voice: Voice) -> Voice:
+        """A voice that is made for another language than is spoken is not meant."""
+        known = self._files.known.get("say", {}).get(voice.name)
+        if known is None or known.knows(voice.language):
+            return voice
+        return Voice(language=voice.language)
+
+    def find_speaking_problem(self, voice: Voice = Voice()) -> str:  # noqa: B008 -- it is frozen
+        """Why it cannot speak so, with what to do; '' where it can."""
+        if self._find_voice(voice):
             return ""
-        return f"nothing that speaks{_in(language)} is here: {PULL}, or {espeak.INSTALL}"
+        if voice.name.endswith(".onnx"):
+            why = "cannot be read here" if self._files.has(PIPER) else f"needs {PULL} {PIPER}"
+            return f"the voice {voice.name!r} {why}"
+        if espeak.is_installed() and espeak.may_be_voice(voice.name):
+            return ""
+        if voice.name and espeak.is_installed():
+            return f"there is no voice {voice.name[:60]!r} here: deskhand voice list"
+        return f"nothing that speaks{_in(voice.language)} is here: {PULL}, or {espeak.INSTALL}"
 
     def _find_voice(self, voice: Voice) -> Path | None:
         """The file of Piper's voice that is to be used, or None. A voice of the user's own is named
@@ -112,7 +128,9 @@ class LocalSpeech:
             return None
         own = Path(voice.name)
         if own.suffix == ".onnx" and own.is_absolute():
-            return own if own.is_file() else None
+            with suppress(OSError):  # a folder that is closed to us
+                return own if own.is_file() else None
+            return None
         present: Sequence[str] = self._files.list_present("say", voice.language)
         if voice.name:
             present = [name for name in present if name == voice.name]

@@ -8,7 +8,9 @@ import wave
 from importlib.util import find_spec
 from typing import Literal
 
+import anyio
 import msgspec
+from anyio.lowlevel import RunVar
 from msgspec.structs import replace
 
 from ..tools.convert import make_python_command
@@ -26,6 +28,8 @@ MAX_S = 3 * 3600.0
 TIMEOUT_S = 120.0
 MEMORY_BYTES = 1 << 30
 MAX_COMPLAINT_BYTES = 2_000
+AT_ONCE = 3
+_limiter: RunVar[anyio.CapacityLimiter] = RunVar("deskhand_recordings")
 WHOLE_S = 3600.0
 """Words that we have spoken are never longer than this."""
 
@@ -48,6 +52,15 @@ class RecordingPiece(msgspec.Struct, frozen=True):
     share: float = 1.0
     seconds: float = 0.0
     problem: str = ""
+
+
+def _get_limiter() -> anyio.CapacityLimiter:
+    """Each reader takes memory for a recording, and there are two cores in most machines."""
+    try:
+        return _limiter.get()
+    except LookupError:
+        _limiter.set(anyio.CapacityLimiter(AT_ONCE))
+        return _limiter.get()
 
 
 def is_installed() -> bool:
@@ -81,7 +94,8 @@ async def read_piece(
     limited = replace(command, timeout_s=TIMEOUT_S, memory_bytes=MEMORY_BYTES)
     try:
         sandbox = await open_sandbox()
-        ended = await sandbox.run(limited, on_output)
+        async with _get_limiter():
+            ended = await sandbox.run(limited, on_output)
     except SandboxError as error:
         why = f"recordings are only read in the sandbox: {error}"
         raise SpeechError(f"the recording was not read, because {why}") from error

@@ -416,7 +416,8 @@ SELECT (SELECT coalesce(max(seq), 0) FROM event) > seq FROM looked_up
 
 -- looked_up_next --
 SELECT seq, session, at, body FROM event WHERE seq > (SELECT seq FROM looked_up) AND body IS NOT NULL
-AND kind IN ('message_received', 'history_message', 'model_replied', 'question_answered', 'asked_aside') ORDER BY seq LIMIT ?
+AND kind IN ('message_received', 'history_message', 'model_replied', 'question_answered', 'asked_aside', 'transcribed')
+ORDER BY seq LIMIT ?
 
 -- looked_up_to: this event, or all there is --
 UPDATE looked_up SET seq = coalesce(?1, (SELECT max(seq) FROM event), 0)

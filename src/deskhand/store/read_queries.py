@@ -23,6 +23,7 @@ from ..types.events import (
     QuestionAnswered,
     QuestionAsked,
     ToolFinished,
+    Transcribed,
     decode_event,
 )
 from ..types.identity import Principal
@@ -269,6 +270,8 @@ def _role_and_text(event: AnyEvent) -> tuple[str, str]:
             return "user", message.text
         case HistoryMessage(message=message):
             return message.role, message.text
+        case Transcribed(text=text):
+            return "user", text
         case ModelReplied(message=message):
             return "assistant", message.text
         case _:

@@ -516,7 +516,7 @@ async def _probe_documents(settings: Settings) -> list[DoctorFinding]:
 async def _probe_voice(settings: Settings) -> list[DoctorFinding]:
     """Whether voice messages are heard and answered; no engine is begun for that."""
     blobs = Blobs(settings.home.blobs)
-    engines = SpeechEngines(lambda: settings, SandboxProvider(), Net(), blobs.get)
+    engines = SpeechEngines(lambda: settings, SandboxProvider(), Net(), blobs)
     uses: tuple[tuple[Use, str], ...] = (("hear", "listened to"), ("say", "answered by voice"))
     found = []
     for use, done in uses:

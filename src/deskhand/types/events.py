@@ -351,7 +351,8 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     `overflows` counts the requests in a row that were too long, `compacted` how many of them the
     context has been shortened for. `heard` are the platform's ids of the messages in it,
     `unheard` the recordings in them to which nobody has listened yet, `spoken` the language of the
-    last one that was heard; None: nothing was. `failed_at` is when the last of `failures` happened.
+    last one that was heard; None: nothing was. `transcripts` are for the search of memories: they
+    order nothing. `failed_at` is when the last of `failures` happened.
     """
 
     principal: Principal
@@ -381,6 +382,7 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     heard: list[str] = []
     unheard: list[str] = []
     spoken: str | None = None
+    transcripts: list[str] = []
 
     def copy(self) -> Turn:
         """The turn as it is now."""

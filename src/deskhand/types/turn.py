@@ -20,7 +20,7 @@ from .events import (
 )
 from .identity import Command, Participants, Said, ToolResults, Waiting, find_predecessor
 from .labels import LOCAL
-from .messages import Message, Part, ResultStatus, Text, ToolCall, ToolResult, clean_text
+from .messages import Audio, Message, Part, ResultStatus, Text, ToolCall, ToolResult, clean_text
 
 STOP_TURN_ONLY = "turn"
 """The argument of a stop that ends the running turn and not the conversation."""
@@ -160,6 +160,17 @@ def render_transcript(event: Transcribed) -> str:
     if event.problem:
         return f"[voice message, not transcribed: {event.problem}]"
     return event.text or "[voice message in which nobody speaks]"
+
+
+def with_transcript(received: MessageReceived, heard: Transcribed) -> MessageReceived:
+    """The message with what was heard in this recording of it."""
+    parts = [
+        replace(part, transcript=render_transcript(heard))
+        if isinstance(part, Audio) and part.blob == heard.blob and part.transcript is None
+        else part
+        for part in received.message.parts
+    ]
+    return replace(received, message=replace(received.message, parts=tuple(parts)))
 
 
 def is_handed_to(call: OpenCall, to: HandedTo) -> bool:
