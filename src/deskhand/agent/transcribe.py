@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..types.door import Progress
 from ..types.events import Transcribed
 from ..types.labels import LOCAL
@@ -24,7 +26,7 @@ async def transcribe(session: Session, step: Transcribe) -> None:
     runtime = session.runtime
     began = runtime.clock.monotonic()
     with session.interrupt as waited:
-        heard = await runtime.ears.transcribe(_find_audio(session, step.blob), _shown_to(session))
+        heard = await runtime.ears.transcribe(_find_audio(session, step.blob), _show_share(session))
     if waited.cancelled_caught:
         return
 
@@ -52,18 +54,15 @@ def _find_audio(session: Session, blob: str) -> Audio:
     return Audio(blob, "", label=LOCAL)  # a summary has taken its place
 
 
-class _shown_to:
-    """Shows followers how much was heard."""
+def _show_share(session: Session) -> Callable[[float], None]:
+    """Shows followers how much was heard, a tenth at a time."""
+    told = 0.0
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._told = 0.0
+    def show(share: float) -> None:
+        nonlocal told
+        if told + SHARE_STEP <= share < 1.0:
+            told = share
+            progress = Progress("status", session.state.n + 1, text=f"listening: {share:.0%}")
+            session.runtime.publisher.publish(session.name, progress)
 
-    def __call__(self, share: float) -> None:
-        if share < self._told + SHARE_STEP or share >= 1.0:
-            return
-        self._told = share
-        session = self._session
-        text = f"listening: {share:.0%}"
-        progress = Progress("status", session.state.n + 1, 0, 0, text)
-        session.runtime.publisher.publish(session.name, progress)
+    return show
