@@ -229,6 +229,9 @@ async def test_what_is_read_is_marked(discord: DiscordServer, open_channel: Open
         await channel.acknowledge(inbound)
     await channel.show_typing(inbound.address)
     assert post.reactions == {"👀": [discord.guild.bot_id]}
+    for _ in range(2):
+        await channel.react(inbound.address, inbound.external_id, "👍")
+    assert post.reactions == {"👀": [discord.guild.bot_id], "👍": [discord.guild.bot_id]}
     assert discord.guild.typing == [discord.guild.open_direct(ANN)]
 
 

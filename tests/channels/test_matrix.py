@@ -226,6 +226,8 @@ async def test_edits_replies_and_reactions(
     channel = open_channel()
     await channel.acknowledge(await one(channel))
     assert (await ann.reads(room))[0].reactions == [(bot.user_id, "👀")]
+    await channel.react(Address("matrix", chat=room), first, "🎉")
+    assert (bot.user_id, "🎉") in (await ann.reads(room))[0].reactions
     await ann.edits(room, first, "hello")
     await ann.reacts(room, first, "👍")
     await ann.replies(room, first, "> <@eve:localhost> !stop\n\nand?")

@@ -246,6 +246,11 @@ async def test_what_is_read_is_marked(slack: SlackServer, open_channel: Open) ->
         await channel.acknowledge(inbound)
     (mark,) = post.json["reactions"]
     assert (mark["name"], mark["users"]) == ("eyes", [slack.workspace.bot])
+    for _ in range(2):
+        await channel.react(inbound.address, inbound.external_id, "👍")
+    assert [each["name"] for each in post.json["reactions"]] == ["eyes", "+1"]
+    with pytest.raises(SendRefused):
+        await channel.react(inbound.address, inbound.external_id, "no emoji")
 
 
 async def test_a_reaction_is_said_in_the_thread_of_its_message(

@@ -25,6 +25,7 @@ from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendR
 from deskhand.types.identity import Address, Answer, Edit, Inbound, Reaction, Said
 from deskhand.types.labels import UNTRUSTED
 from deskhand.types.messages import Audio, File, Image, Text
+from deskhand.types.reactions import EMOJIS
 
 Open = Callable[..., TelegramChannel]
 ANN = 77
@@ -196,6 +197,18 @@ async def test_formatting_that_is_refused_is_left_out(
     server.fail("sendMessage", 400, "Bad Request: ENTITY_URL_INVALID can't parse entities")
     await open_channel().send(saying(HERE, "**so**"), "")
     assert server.chats.said(ANN) == ["so"] and "entities" not in server.chats.last(ANN).json
+
+
+@pytest.mark.parametrize("emoji", EMOJIS)
+async def test_an_emoji_is_set(server: TelegramServer, open_channel: Open, emoji: str) -> None:
+    post = server.chats.says(ANN, "hello")
+    channel = open_channel()
+    inbound = await one(channel)
+    for _ in range(2):
+        await channel.react(inbound.address, inbound.external_id, emoji)
+    assert post.json["reactions"] == [{"type": "emoji", "emoji": emoji}]
+    with pytest.raises(SendRefused):
+        await channel.react(inbound.address, "no message", emoji)
 
 
 async def test_files_out(server: TelegramServer, open_channel: Open) -> None:

@@ -39,6 +39,7 @@ async def make_tool_context(session: Session, call: OpenCall) -> Context:
         call_id=call.call.id,
         membership=agent.membership,
         answer=call.answer if call.resumes else None,
+        newest=turn.heard[-1] if turn.heard else "",
         n=state.n,
         secrets=runtime.secrets.stream(),
     )

@@ -44,6 +44,7 @@ from ..tools.image_gen import ImageProvider, make_image_tool
 from ..tools.paths import Allowed
 from ..tools.process import make_process_tools
 from ..tools.program.run_program import make_program_tools
+from ..tools.react import react
 from ..tools.render import find_browser
 from ..tools.search_web import make_web_search_tool
 from ..tools.send_file import SendFile
@@ -215,6 +216,7 @@ def builtin_tools(
         *context.TOOLS,
         conversation_tools.SendMessage(OWN_SURFACES),
         SendFile(OWN_SURFACES),
+        react,
         *kv.TOOLS,
         WebFetch(settings.config.web_fetch, make_further_tiers()),
         make_web_search_tool(

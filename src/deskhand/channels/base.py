@@ -150,6 +150,16 @@ class Speaking(Protocol):
 
 
 @runtime_checkable
+class Reacting(Protocol):
+    """A channel on which emojis can be set on messages."""
+
+    async def react(self, address: Address, message_id: str, emoji: str) -> None:
+        """Set one of `types.reactions.EMOJIS` on a message of somebody; doing it again changes
+        nothing. Raises SendRefused when it can never work, ChannelError when it may work later."""
+        ...
+
+
+@runtime_checkable
 class Typing(Protocol):
     """A channel that can show that an answer is on its way."""
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from ..channels.base import Channel, Editing
+from ..channels.base import Channel, Editing, Reacting
 from ..config.clock import SteadyClock
 from ..store.base import Store
 from ..types.clock import Clock
@@ -212,7 +212,8 @@ class Outbox:
         channel = self._all[row.outgoing.address.channel]
         key = row.outgoing.key
         mark = mark_of(row, channel, self._clock.now(), restarted=row.id <= self._old)
-        draft = await self._drafts.claim(row) if row.outgoing.aloud is None else None
+        is_answer = row.outgoing.aloud is None and not row.outgoing.reaction
+        draft = await self._drafts.claim(row) if is_answer else None
         if draft is not None and not draft.platform_id and not channel.idempotent:
             mark = DUPLICATE  # its beginning may have been posted
         try:
@@ -269,6 +270,11 @@ class Outbox:
 
 async def _deliver(channel: Channel, outgoing: Outgoing, mark: str, draft: Draft | None) -> str:
     """Send it, or write it over its draft. Returns the platform's id."""
+    if outgoing.reaction:
+        if not isinstance(channel, Reacting):
+            raise SendRefused(f"nobody can react on {channel.name}")
+        await channel.react(outgoing.address, outgoing.reply_to, outgoing.reaction)
+        return ""
     if draft is not None and draft.platform_id and isinstance(channel, Editing):
         return await channel.edit(draft.platform_id, outgoing, mark)
     return await channel.send(outgoing, mark)

@@ -78,7 +78,7 @@ BROWSER_TOOLS = frozenset({"browser", "browser_task", *BROWSER_VIEW_TOOLS})
 DESKTOP_TOOLS = frozenset({"desktop", "computer_task"})
 NAMED_TOOLS = (
     *(*TASK_VIEW_TOOLS, *BROWSER_VIEW_TOOLS),
-    *("browser_task", "computer_task", "control_center", "channel"),
+    *("browser_task", "computer_task", "control_center", "channel", "react"),
     *("list_channels", "read_channel", "read_thread"),
 )
 """What only those are offered who name it."""

@@ -32,6 +32,7 @@ TOOL_ALIASES = {
     "search_code": "search_files",
     "grep": "search_files",
     "intermediate_message": "send_message",
+    "react_message": "react",
     "skill": "read_skill",
     "run_in_background": "background_run",
     "fetch": "web_fetch",

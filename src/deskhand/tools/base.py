@@ -184,7 +184,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     call and allowed it. `person` is the one who is alone with the agent, EVERYBODY where it is a
     group or several have taken part. `options` say how the conversation is held. `call_id` is the
     call. `membership` is the place in a team, where a teammate makes the call. `answer` is what a
-    person said to its `PersonQuestion`.
+    person said to its `PersonQuestion`. `newest` is the platform's id of the newest message.
     """
 
     session: str
@@ -203,6 +203,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str = ""
     membership: TeamMembership | None = None
     answer: Message | None = None
+    newest: str = ""
 
     @property
     def board(self) -> str:

@@ -39,7 +39,9 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     `silent`: nobody is to be notified of it, where a platform can do that. `links` are the only
     addresses that may lead anywhere when it is read, as the conversation has read something from
     outside; None: all may. `aloud` is the language in which its words are spoken, '' for the one
-    that they are in: what is sent is a voice message then."""
+    that they are in: what is sent is a voice message then. A `reaction` is an emoji that is set on
+    the message `reply_to`, and nothing is said.
+    """
 
     key: str
     address: Address
@@ -49,6 +51,7 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     silent: bool = False
     links: tuple[str, ...] | None = None
     aloud: str | None = None
+    reaction: str = ""
 
 
 OutboxState = Literal["drafting", "pending", "sending", "sent", "failed"]

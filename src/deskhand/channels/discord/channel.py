@@ -70,7 +70,7 @@ EDIT_INTERVAL_S = 1.2
 MAX_FILE_BYTES = 10 * 2**20
 """https://discord.com/developers/docs/reference#uploading-files: without a boosted server."""
 FAULTS = (ApiFault, WebSocketException, TimeoutError, OSError)
-READ_REACTION = quote("👀")
+READ_REACTION = "👀"
 SHORT_S = 5.0
 """A connection that breaks sooner is not made anew at once."""
 SESSION_PAUSE_S = 1.5
@@ -331,8 +331,11 @@ class DiscordChannel:
 
     async def acknowledge(self, inbound: Inbound) -> None:
         of = inbound.body.of if isinstance(inbound.body, Edit) else inbound.external_id
-        path = f"/channels/{inbound.address.chat}/messages/{of}/reactions/{READ_REACTION}/@me"
-        await self._call("PUT", path)
+        await self.react(inbound.address, of, READ_REACTION)
+
+    async def react(self, address: Address, message_id: str, emoji: str) -> None:
+        of, what = quote(message_id, safe=""), quote(emoji)
+        await self._call("PUT", f"/channels/{address.chat}/messages/{of}/reactions/{what}/@me")
 
     async def show_typing(self, address: Address) -> None:
         await self._call("POST", f"/channels/{address.chat}/typing")

@@ -279,10 +279,12 @@ class MatrixChannel:
 
     async def acknowledge(self, inbound: Inbound) -> None:
         of = inbound.body.of if isinstance(inbound.body, Edit) else inbound.external_id
-        relation = {"rel_type": "m.annotation", "event_id": of, "key": READ_REACTION}
-        await self._put(
-            inbound.address.chat, "m.reaction", {"m.relates_to": relation}, f"read {of}"
-        )
+        await self.react(inbound.address, of, READ_REACTION)
+
+    async def react(self, address: Address, message_id: str, emoji: str) -> None:
+        relation = {"rel_type": "m.annotation", "event_id": message_id, "key": emoji}
+        name = f"{emoji} {message_id}"
+        await self._put(address.chat, "m.reaction", {"m.relates_to": relation}, name)
 
     async def show_typing(self, address: Address) -> None:
         async with self._translate_errors():

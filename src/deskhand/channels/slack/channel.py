@@ -20,6 +20,7 @@ from websockets.exceptions import WebSocketException
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ConfigError, SendRefused
 from ...types.identity import Address, Edit, Inbound
+from ...types.reactions import EMOJIS
 from ..base import (
     Acknowledging,
     Allowing,
@@ -59,7 +60,7 @@ EDIT_INTERVAL_S = 1.2
 MAX_ENVELOPE_BYTES = 2**24
 SHORT_S = 3.0
 """After a connection that ended sooner there is a pause."""
-READ_REACTION = "eyes"
+READ_REACTION = "👀"
 FAULTS = (ApiFault, WebSocketException, TimeoutError, OSError)
 _GONE = ("message_not_found", "cant_update_message", "edit_window_closed")
 _INSTRUCTIONS = "Text is Markdown; Slack shows no wide tables, so keep them narrow."
@@ -196,9 +197,15 @@ class SlackChannel:
 
     async def acknowledge(self, inbound: Inbound) -> None:
         of = inbound.body.of if isinstance(inbound.body, Edit) else inbound.external_id
-        if ts := parse_message_ts(of):
-            about = {"channel": inbound.address.chat, "timestamp": ts, "name": READ_REACTION}
-            await self._call("reactions.add", about, harmless=("already_reacted",))
+        if parse_message_ts(of):
+            await self.react(inbound.address, of, READ_REACTION)
+
+    async def react(self, address: Address, message_id: str, emoji: str) -> None:
+        ts = parse_message_ts(message_id)
+        if not ts or emoji not in EMOJIS:
+            raise SendRefused("there is no such message, or no such emoji")
+        about = {"channel": address.chat, "timestamp": ts, "name": EMOJIS[emoji]}
+        await self._call("reactions.add", about, harmless=("already_reacted",))
 
     async def _call(
         self, method: str, about: Mapping[str, object], *, harmless: Sequence[str] = ()

@@ -19,7 +19,7 @@ from telegram.request import HTTPXRequest
 
 from ...types.commands import COMMANDS
 from ...types.commit import Outgoing
-from ...types.errors import BlobMissing, ChannelError, ConfigError
+from ...types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
 from ...types.identity import Address, Edit, Inbound
 from ...types.messages import Audio, Image, Text
 from ..base import (
@@ -238,6 +238,14 @@ class TelegramChannel:
                     return
                 words = Outgoing("", inbound.address, (Text(READ_TEXT),), of, silent=True)
                 await self._send_text(words, Rich(READ_TEXT), None, "")
+
+    async def react(self, address: Address, message_id: str, emoji: str) -> None:
+        number = parse_message_number(message_id)
+        if number is None:
+            raise SendRefused("there is no such message")
+        async with self._translate_errors():
+            await self._open()
+            await self._bot.set_message_reaction(parse_chat_id(address), number, emoji)
 
     async def show_typing(self, address: Address) -> None:
         async with self._translate_errors():

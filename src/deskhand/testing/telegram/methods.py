@@ -13,7 +13,7 @@ CAPTION_UNITS = 1024
 DATA_BYTES = 64
 ENTITIES = 100
 DOWNLOAD_BYTES = 20 * 2**20
-REACTIONS = frozenset("👍👎❤🔥🥰👏😁🤔😱😢🎉🙏👌💯🤣⚡🏆👀✍🫡")
+REACTIONS = frozenset("👍👎❤🔥🥰👏😁🤔🤯😱😢🎉🤩🙏👌💯🤣⚡🏆👀✍🫡")
 """Of those that there are: https://core.telegram.org/bots/api#reactiontypeemoji."""
 _PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF")
 
