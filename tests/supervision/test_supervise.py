@@ -259,8 +259,8 @@ async def test_one_that_waits_for_another_is_up(tmp_path: Path) -> None:
         tasks.cancel_scope.cancel()
 
 
-# Not `sys.exit`: where a signal comes in a callback of the interpreter, that is only an exception which
-# is ignored.
+# Not `sys.exit`: where a signal comes in a callback of the interpreter, that is an exception which
+# nobody sees.
 WAITS = """
 signal.signal(1, lambda *_: os._exit(75)); signal.signal(15, lambda *_: os._exit(7))
 lives.write_text(lives.read_text() + '11'); time.sleep(60)
