@@ -37,10 +37,10 @@ from deskhand.tools.base import Context, Done, Outcome, PersonQuestion, Tool
 from deskhand.tools.define import tool
 from deskhand.types import events as e
 from deskhand.types.errors import ContextOverflow, ModelOverloaded, Refused
-from deskhand.types.identity import Body, Command, Configure, Edit, Reaction, Rewind
+from deskhand.types.identity import Body, Command, Configure, Edit, Reaction, Rewind, Said
 from deskhand.types.labels import LOCAL
 from deskhand.types.limits import Limits
-from deskhand.types.messages import Message, Text, ToolCall, Usage
+from deskhand.types.messages import Audio, Message, Text, ToolCall, Usage
 from deskhand.types.options import SessionOptions
 
 SESSIONS = 20
@@ -172,6 +172,7 @@ class Talk:
         bench.clock.advance(self.one(0.0, 1.0, 61.0, 7_200.0))
         body: Body = self.one(
             *[said("Do it."), said("Look again."), said("Once more.")] * 3,
+            Said(Message("user", (Audio(f"sha256:{self.one(1, 2)}", "audio/ogg"),))),
             Edit("1", Message("user", (Text("Not so."),))),
             Reaction("1", "👍", True),
             Command(self.one("undo", "retry", "status", "clean", "stop", "compact", "uncompact")),
