@@ -29,6 +29,8 @@ async def test_it_lists_and_switches(tmp_path: Path) -> None:
         )
         written = desk.settings.file.read_text()
         assert "enabled: false" in written and "enabled: true" in written
+        said = await desk.call(app, "channel", mode="status", name="telegram")
+        assert said.startswith("telegram (telegram): ")
         said = await desk.call(app, "channel", mode="status", name="nope")
         assert "there is no channel 'nope'; there are: telegram, family" in said
 

@@ -22,11 +22,11 @@ from deskhand.speech.recordings import (
     RATE,
     RecordingTask,
     encode_as_opus,
-    make_wav,
     read_piece,
     read_samples,
 )
 from deskhand.speech.sentences import split_sentences
+from deskhand.speech.wav import wrap_samples
 from deskhand.types.errors import SandboxUnavailable, SpeechError
 
 
@@ -36,7 +36,7 @@ def tone(seconds: float, silent: Sequence[tuple[float, float]] = ()) -> bytes:
     for at in range(int(seconds * RATE)):
         is_silent = any(begin <= at / RATE < end for begin, end in silent)
         samples += struct.pack("<h", 0 if is_silent else int(8000 * math.sin(at / 8)))
-    return make_wav(bytes(samples)).data
+    return wrap_samples(bytes(samples), RATE).data
 
 
 async def sandbox() -> Sandbox:
@@ -117,7 +117,7 @@ async def test_without_a_sandbox_nothing_is_read() -> None:
 
 
 def test_samples_are_a_file_that_plays() -> None:
-    with wave.open(io.BytesIO(make_wav(bytes(RATE)).data)) as reader:
+    with wave.open(io.BytesIO(wrap_samples(bytes(RATE), RATE).data)) as reader:
         assert (reader.getframerate(), reader.getnframes()) == (RATE, RATE // 2)
 
 

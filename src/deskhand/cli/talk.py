@@ -21,7 +21,8 @@ from ..assembly.speech import SpeechEngines
 from ..channels.spoken_text import render_spoken
 from ..runtime.app import App
 from ..speech.base import MAX_SAY_CHARS, WAV, Sound, Voice
-from ..speech.recordings import RATE, is_installed, make_wav, read_samples
+from ..speech.recordings import RATE, is_installed, read_samples
+from ..speech.wav import wrap_samples
 from ..types.errors import SpeechError
 from ..types.events import ModelReplied, Transcribed
 from ..types.identity import Address, session_key
@@ -208,7 +209,7 @@ async def _as_wav(sound: Sound, app: App) -> bytes:
     """What every player can play."""
     if sound.mime == WAV or not is_installed():
         return sound.data
-    return make_wav(await read_samples(sound, app.sandbox)).data
+    return wrap_samples(await read_samples(sound, app.sandbox), RATE).data
 
 
 def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -23,7 +23,8 @@ _UNSUPPORTED = re.compile(
     "acp_agents|acp_server|agent|bindings|gateway|image|lmstudio|mcp_servers"
     "|openrouter_api_key|pinchtab|roles|runtime|search|sessions|settings|stt|tts|[A-Z_]+"
 )
-"""Sections and variables of the other systems that have no counterpart here yet."""
+"""Sections and variables of the other systems that are not read here: some have no counterpart,
+others are taken by `deskhand import`."""
 _UNSUPPORTED_IN_AGENT = re.compile(
     "acp_token|channels|description|permissions|plugins|sandbox|streaming|subagent|system_prompt"
     "|tools|transport"

@@ -6,7 +6,6 @@ import logging
 import os
 import random
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterator,
     Awaitable,
     Callable,
@@ -16,11 +15,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 import anyio
 import msgspec
@@ -93,12 +92,12 @@ from ..types.clock import Clock, Ids
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable
 from ..types.events import Recorded, ToolFinished
 from ..types.health import Health, HealthFact, combine_states
-from ..types.identity import Address, Inbound, Principal, Receipt
+from ..types.identity import Address, Inbound, Principal
 from ..types.subagents import SCRIPT_MODEL
 from ..users.approvers import UserApprovers
 from ..users.owner_alerts import Alerts
 from ..users.pairing import RESERVED_CHANNELS
-from ..users.strangers import NO_ACCESS, Response, Strangers
+from ..users.strangers import Response, Strangers
 from ..users.user_cache import OWNER as OWNER
 from ..users.users import Guests, open_people
 from ..workspace.owner_folder_review import ReviewNotice
@@ -106,6 +105,7 @@ from ..workspace.scope import SandboxProvider
 from .access import LocalAccess
 from .feature_wiring import FeatureWiring
 from .host import RunningHost
+from .receiving import Receiving
 from .reload import Current
 from .tool_wiring import ToolWiring
 
@@ -224,7 +224,6 @@ class App:
         self.people = people = open_people(self.store, clock, self._roles, self._guests)
         self.alerts = Alerts(self.store, clock, tuple(each.name for each in parts.channels))
         self.rounds = MachineRounds(self.store, clock, self.alerts, self._machine_rounds)
-        self.strangers = Strangers(clock, people, self._reject_response)
 
         host = self._make_host()
         self.tool_wiring = ToolWiring(host)
@@ -240,6 +239,7 @@ class App:
         )
         self.authorize = access.authorize
         self.door = LocalDoor(self.store, self.dispatch, self.feed, access, clock, parts.ids)
+        self._receiving = self._make_receiving()
 
         self._set_renderer()
         self.current.open(self)
@@ -344,6 +344,17 @@ class App:
             self.blobs,
             [each.name for each in parts.channels if isinstance(each, Speaking)],
             engine=parts.speech,
+        )
+
+    def _make_receiving(self) -> Receiving:
+        strangers = Strangers(self.parts.clock, self.people, self._reject_response)
+        return Receiving(
+            self.door,
+            self.authorize,
+            strangers,
+            self.switch,
+            self.typing_indicator,
+            self.vitals,
         )
 
     def _make_share(self) -> AgentShare:
@@ -606,7 +617,7 @@ class App:
 
     def _channel_children(self) -> Iterator[Child]:
         for channel in self.parts.channels:
-            yield Child(f"channel {channel.name}", partial(self._attend, channel))
+            yield Child(f"channel {channel.name}", partial(self._receiving.run, channel))
 
     async def drain(self) -> None:
         """Accept nothing more from channels, and wait until all turns rest and their answers are
@@ -655,36 +666,6 @@ class App:
     def _people_fact(self) -> HealthFact:
         problem = self.people.health()
         return HealthFact("people", "degraded" if problem else "ok", problem)
-
-    async def _attend(self, channel: Channel) -> None:
-        """Submit what people write on a channel while it is on."""
-        while True:
-            await self.switch.wait_until_on(channel.name)
-            with self.switch.while_on(channel.name):
-                await self._receive(channel)
-
-    async def _receive(self, channel: Channel) -> None:
-        """Submit what people write on a channel. What could not be stored is not confirmed."""
-        async with aclosing(cast(AsyncGenerator[Inbound], channel.receive())) as inbounds:
-            async for inbound in inbounds:
-                source = inbound.address.channel
-                if source != channel.name:  # it could act for the people of another channel
-                    log.error("%s: dropped a message that says it is from %r", channel.name, source)
-                    continue
-                receipt = await self.door.submit(inbound)
-                if receipt.status == "refused":
-                    await self._answer_refused(inbound, receipt, channel)
-                self.typing_indicator.on_accepted(inbound, receipt)
-                self.vitals.record_success(f"channel {channel.name}")
-
-    async def _answer_refused(self, inbound: Inbound, receipt: Receipt, channel: Channel) -> None:
-        """Tell a stranger, or somebody who may not talk to this agent, that they were refused."""
-        if inbound.by_program:
-            log.info("%s: ignored the bot %s: %s", channel.name, inbound.sender, receipt.reason)
-        elif receipt.reason == NO_ACCESS:
-            await self.strangers.refuse_agent(inbound, channel)
-        elif self.authorize(inbound) is None:
-            await self.strangers.refuse(inbound, channel)
 
     async def close(self) -> None:
         for channel in self.parts.channels:

@@ -15,7 +15,7 @@ from ..net.client import Fetched, OutboundRequest
 from ..net.url import parse_url
 from .base import Heard, Recording, Sound, Voice
 from .language_codes import find_language
-from .wire import SpeechProvider, SpeechWire, encode_form
+from .wire import SpeechProvider, SpeechWire, encode_recording
 from .wire_fields import check_name, clean_heard, decode_answer, read_seconds, read_sound_file
 
 _OUTPUT_FORMAT = "opus_48000_32"
@@ -44,7 +44,7 @@ class ElevenLabsWire(msgspec.Struct, frozen=True):
         }
         if language:
             fields["language_code"] = check_name("language", language)
-        kind, body = encode_form(fields, recording)
+        kind, body = encode_recording(fields, recording)
         return _make_request(provider, "speech-to-text", kind, body)
 
     def read_heard(self, fetched: Fetched) -> Heard:

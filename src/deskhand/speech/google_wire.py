@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import io
 import re
-import wave
 from typing import Any
 from urllib.parse import quote
 
@@ -22,8 +20,9 @@ import msgspec
 
 from ..net.client import Fetched, OutboundRequest
 from ..net.url import parse_url
-from .base import WAV, Heard, Recording, Sound, Voice
+from .base import Heard, Recording, Sound, Voice
 from .language_codes import find_language
+from .wav import wrap_samples
 from .wire import SpeechProvider, SpeechWire
 from .wire_fields import check_name, clean_heard, decode_answer, find_audio_mime, read_sound_file
 
@@ -140,7 +139,7 @@ class GoogleWire(msgspec.Struct, frozen=True):
         except binascii.Error as error:
             raise ValueError("the sound is not base64") from error
         mime = found[0].mime_type
-        return _wrap_samples(data, mime) if _SAMPLES.match(mime) else read_sound_file(data)
+        return _read_samples(data, mime) if _SAMPLES.match(mime) else read_sound_file(data)
 
 
 def _read_parts(fetched: Fetched) -> tuple[_Part, ...]:
@@ -154,20 +153,14 @@ def _read_parts(fetched: Fetched) -> tuple[_Part, ...]:
     return candidate.content.parts if candidate.content else ()
 
 
-def _wrap_samples(samples: bytes, mime: str) -> Sound:
+def _read_samples(samples: bytes, mime: str) -> Sound:
     """A WAV file of raw samples with 16 bits. Raises ValueError."""
     rate = _read_number(_RATE, mime, _USUAL_RATE)
     channels = _read_number(_CHANNELS, mime, 1)
     whole = len(samples) - len(samples) % (2 * max(channels, 1))
     if rate not in _RATES or channels not in (1, 2) or not whole:
         raise ValueError("the samples make no sense")
-    file = io.BytesIO()
-    with wave.open(file, "wb") as writer:
-        writer.setnchannels(channels)
-        writer.setsampwidth(2)
-        writer.setframerate(rate)
-        writer.writeframes(samples[:whole])
-    return Sound(file.getvalue(), WAV)
+    return wrap_samples(samples[:whole], rate, channels)
 
 
 def _read_number(pattern: re.Pattern[str], mime: str, usual: int) -> int:

@@ -9,14 +9,15 @@ from .base import MAX_SAY_CHARS, Heard, OnShare, Recording, Sound, Speech, Voice
 from .held_process import OpenSandbox
 from .recordings import (
     INSTALL,
+    RATE,
     RecordingTask,
     encode_as_opus,
     is_installed,
-    make_wav,
     read_piece,
     read_samples,
 )
 from .sentences import split_sentences
+from .wav import wrap_samples
 
 SHORT_BYTES = 1 << 20
 """A smaller recording goes as it is: about eight minutes as chats record."""
@@ -86,7 +87,7 @@ class InPieces:
         for piece in pieces:
             sound = await self._engine.say(piece, voice)
             samples.append(await read_samples(sound, self._open_sandbox))
-        return await encode_as_opus(make_wav(b"".join(samples)), self._open_sandbox)
+        return await encode_as_opus(wrap_samples(b"".join(samples), RATE), self._open_sandbox)
 
 
 _: type[Speech] = InPieces

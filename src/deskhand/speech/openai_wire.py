@@ -18,7 +18,7 @@ from ..net.client import Fetched, OutboundRequest
 from ..net.url import parse_url
 from .base import Heard, Recording, Sound, Voice
 from .language_codes import find_language
-from .wire import SpeechProvider, SpeechWire, encode_form
+from .wire import SpeechProvider, SpeechWire, encode_recording
 from .wire_fields import check_name, clean_heard, decode_answer, read_seconds, read_sound_file
 
 SoundFormat = Literal["opus", "wav"]
@@ -61,7 +61,7 @@ class OpenAIWire(msgspec.Struct, frozen=True):
         }
         if language:
             fields["language"] = check_name("language", language)
-        kind, body = encode_form(fields, recording)
+        kind, body = encode_recording(fields, recording)
         return _make_request(provider, "audio/transcriptions", kind, body)
 
     def read_heard(self, fetched: Fetched) -> Heard:

@@ -3,8 +3,6 @@ another, and reaches nothing of the machine."""
 
 from __future__ import annotations
 
-import io
-import wave
 from importlib.util import find_spec
 from typing import Literal
 
@@ -15,7 +13,7 @@ from msgspec.structs import replace
 
 from ..tools.convert import make_python_command
 from ..types.errors import SandboxError, SpeechError
-from .base import OGG, WAV, Recording, Sound
+from .base import OGG, Recording, Sound
 from .held_process import OpenSandbox
 
 MODULE = "deskhand.speech.recording_main"
@@ -120,17 +118,6 @@ async def read_samples(sound: Sound, open_sandbox: OpenSandbox) -> bytes:
     task = RecordingTask("samples", piece_s=WHOLE_S)
     _, data = await read_piece(Recording(sound.data, sound.mime), task, open_sandbox)
     return data
-
-
-def make_wav(samples: bytes) -> Sound:
-    """Samples as a WAV file, which everything plays."""
-    file = io.BytesIO()
-    with wave.open(file, "wb") as writer:
-        writer.setnchannels(1)
-        writer.setsampwidth(2)
-        writer.setframerate(RATE)
-        writer.writeframes(samples)
-    return Sound(file.getvalue(), WAV)
 
 
 async def encode_as_opus(sound: Sound, open_sandbox: OpenSandbox) -> Sound:

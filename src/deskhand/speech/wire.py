@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
 
 from ..net.client import Fetched, OutboundRequest
+from ..net.form import FormFile, encode_form
 from .base import MAX_SAY_CHARS, Heard, Recording, Sound, Voice
 
 _EXTENSIONS = {
@@ -68,18 +68,9 @@ def find_extension(mime: str) -> str:
     return _EXTENSIONS.get(mime.partition(";")[0].strip().lower(), "ogg")
 
 
-def encode_form(fields: Mapping[str, str], recording: Recording) -> tuple[str, bytes]:
-    """The content type and the body of a form with a file: RFC 7578. Its name is ours."""
-    boundary = uuid.uuid4().hex
-    pieces = [
-        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
-        for name, value in fields.items()
-    ]
+def encode_recording(fields: Mapping[str, str], recording: Recording) -> tuple[str, bytes]:
+    """The content type and the body of a form with this recording as its `file`."""
     mime = recording.mime.partition(";")[0].strip().lower()
     kind = mime if mime in _EXTENSIONS else "application/octet-stream"
-    head = (
-        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; '
-        f'filename="recording.{find_extension(mime)}"\r\nContent-Type: {kind}\r\n\r\n'
-    )
-    pieces += [head.encode(), recording.data, f"\r\n--{boundary}--\r\n".encode()]
-    return f"multipart/form-data; boundary={boundary}", b"".join(pieces)
+    file = FormFile("file", f"recording.{find_extension(mime)}", kind, recording.data)
+    return encode_form(fields, [file])

@@ -21,6 +21,7 @@ from ..speech.base import (
     Voice,
     ignore_share,
 )
+from ..speech.wav import wrap_samples
 from ..types.errors import SpeechError
 
 RATE = 16_000
@@ -88,13 +89,7 @@ def make_wav(text: str, rate: int = RATE) -> bytes:
 
 def write_wav(samples: bytes, rate: int = RATE) -> bytes:
     """Samples of 16 bits, one channel, as a WAV file."""
-    file = io.BytesIO()
-    with wave.open(file, "wb") as writer:
-        writer.setnchannels(1)
-        writer.setsampwidth(2)
-        writer.setframerate(rate)
-        writer.writeframes(samples)
-    return file.getvalue()
+    return wrap_samples(samples, rate).data
 
 
 def read_samples(data: bytes) -> bytes:

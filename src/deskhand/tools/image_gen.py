@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import uuid
 from collections.abc import Sequence
 from functools import partial
 
@@ -14,6 +13,7 @@ import msgspec
 
 from ..models.pictures import detect_media_type
 from ..net.client import Net, NetLimits, OutboundRequest
+from ..net.form import FormFile, encode_form
 from ..net.url import parse_url
 from ..types.commit import Change, Outgoing
 from ..types.errors import NetError, ToolError
@@ -148,27 +148,15 @@ def make_request(
         headers["content-type"] = "application/json"
         body = msgspec.json.encode(fields)
         return OutboundRequest(parse_url(f"{base}/images/generations"), headers, "POST", body)
-    boundary = uuid.uuid4().hex
-    headers["content-type"] = f"multipart/form-data; boundary={boundary}"
-    body = _encode_form(fields, given, boundary)
+    field = "image[]" if len(given) > 1 else "image"
+    files = [_make_file(field, number, data) for number, data in enumerate(given)]
+    headers["content-type"], body = encode_form(fields, files)
     return OutboundRequest(parse_url(f"{base}/images/edits"), headers, "POST", body)
 
 
-def _encode_form(fields: dict[str, str], files: Sequence[bytes], boundary: str) -> bytes:
-    """RFC 7578. The names of files are ours."""
-    pieces = []
-    for name, value in fields.items():
-        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'
-        pieces.append(head.encode() + value.encode() + b"\r\n")
-    name = "image[]" if len(files) > 1 else "image"
-    for number, data in enumerate(files):
-        kind = detect_media_type(data)
-        head = (
-            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; '
-            f'filename="{number}.{kind.removeprefix("image/")}"\r\nContent-Type: {kind}\r\n\r\n'
-        )
-        pieces.append(head.encode() + data + b"\r\n")
-    return b"".join(pieces) + f"--{boundary}--\r\n".encode()
+def _make_file(field: str, number: int, data: bytes) -> FormFile:
+    kind = detect_media_type(data)
+    return FormFile(field, f"{number}.{kind.removeprefix('image/')}", kind, data)
 
 
 async def _deliver(
