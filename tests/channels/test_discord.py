@@ -17,7 +17,7 @@ from deskhand.channels.base import Closing, PastMessage, Room
 from deskhand.channels.discord.channel import DiscordChannel, open_discord
 from deskhand.channels.discord.reader import PASSED_ON
 from deskhand.channels.discord.translate import IS_VOICE_MESSAGE, SUPPRESS_NOTIFICATIONS
-from deskhand.channels.settings import ChannelConfig
+from deskhand.channels.settings import ChannelConfig, GroupRule
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
 from deskhand.testing.discord.guild import GENERAL
@@ -135,7 +135,8 @@ async def test_a_server_with_threads(discord: DiscordServer, open_channel: Open)
     assert texts([reply]) == ["and then?"] and reply.reply_to == answer
     end_session(discord, channel)
     guild.says(ANN, "everybody is heard", GENERAL)
-    assert texts([await one(open_channel(groups="all"))]) == ["everybody is heard"]
+    in_it = {str(GENERAL): GroupRule("all")}
+    assert texts([await one(open_channel(group_rules=in_it))]) == ["everybody is heard"]
     assert discord.gateway.identified[-1]["intents"] & MESSAGE_CONTENT
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from deskhand.channels.base import Closing, Room
 from deskhand.channels.matrix.channel import MatrixChannel, open_matrix
 from deskhand.channels.matrix.reader import VOICE_MARK
-from deskhand.channels.settings import ChannelConfig
+from deskhand.channels.settings import ChannelConfig, GroupRule
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
 from deskhand.testing.matrix.person import MatrixError, Media, Person
@@ -182,7 +182,8 @@ async def test_a_group_with_threads(
     assert isinstance(edited.body, Edit) and edited.body.message.text == "here, then?"
     assert edited.address == reaction.address == inbound.address
     await ann.says(room, "everybody is heard")
-    assert texts([await one(open_channel(groups="all"))]) == ["everybody is heard"]
+    in_it = {room: GroupRule("all")}
+    assert texts([await one(open_channel(group_rules=in_it))]) == ["everybody is heard"]
 
 
 async def test_who_has_come_in_meanwhile_is_counted(

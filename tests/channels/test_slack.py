@@ -13,7 +13,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from deskhand.channels.base import Closing, PastMessage, Room
-from deskhand.channels.settings import ChannelConfig
+from deskhand.channels.settings import ChannelConfig, GroupRule
 from deskhand.channels.slack.channel import SlackChannel, open_slack
 from deskhand.channels.slack.reader import PASSED_ON
 from deskhand.testing.channel import MemoryContext
@@ -102,7 +102,8 @@ async def test_a_channel_with_threads(slack: SlackServer, open_channel: Open) ->
     assert texts([reply]) == ["a reply to it"] and reply.sender == BOB
     assert reply.address.thread == ours.ts and reply.reply_to == begun
     space.says(ANN, "everybody is heard", channel=room)
-    assert texts([await one(open_channel(groups="all"))]) == ["everybody is heard"]
+    in_it = {room: GroupRule("all")}
+    assert texts([await one(open_channel(group_rules=in_it))]) == ["everybody is heard"]
 
 
 async def test_a_thread_in_a_direct_message_is_a_conversation(

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from deskhand.channels.settings import ChannelConfig
+from deskhand.channels.settings import ChannelConfig, GroupRule
 from deskhand.channels.telegram.channel import TelegramChannel, open_telegram
 from deskhand.channels.telegram.reader import FORWARDED
 from deskhand.testing.channel import MemoryContext
@@ -71,7 +71,8 @@ async def test_a_group_with_topics(server: TelegramServer, open_channel: Open) -
     assert [each.sender for each in found] == ["77", "88", "88", str(FAMILY)]
     assert found[2].reply_to == f"{FAMILY}:{ours.id}"
     chats.says(ANN, "everybody is heard", FAMILY)
-    assert parts(await one(open_channel(groups="all")))[0].text == "everybody is heard"
+    in_it = {str(FAMILY): GroupRule("all")}
+    assert parts(await one(open_channel(group_rules=in_it)))[0].text == "everybody is heard"
 
 
 FILES: list[tuple[dict[str, Any], type, str]] = [

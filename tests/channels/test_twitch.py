@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from deskhand.channels.base import Speaking
-from deskhand.channels.settings import ChannelConfig
+from deskhand.channels.settings import ChannelConfig, GroupRule
 from deskhand.channels.twitch.channel import TwitchChannel, open_twitch
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take, words
@@ -126,8 +126,9 @@ async def test_only_what_is_meant_for_it(server: TwitchServer, open_channel: Ope
     )
     assert [words(each) for each in found] == ["and then?"]
     assert found[0].reply_to == ours.id
+    in_it = {found[0].address.chat: GroupRule("all")}
     (heard,) = await hear(
-        open_channel(groups="all"), server, lambda: server.says("ann", "everybody is heard")
+        open_channel(group_rules=in_it), server, lambda: server.says("ann", "everybody is heard")
     )
     assert words(heard) == "everybody is heard"
 

@@ -17,6 +17,8 @@ import h11
 import telegram
 
 from deskhand.channels.discord import reader as discord
+from deskhand.channels.group_rules import GroupRules
+from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.slack import reader as slack
 from deskhand.channels.telegram.reader import Reader
 from deskhand.models.answer_cleaner import AnswerCleaner
@@ -221,17 +223,20 @@ def drivers() -> dict[str, Feed]:
     }
 
 
+_GROUPS = GroupRules(ChannelConfig())
+
+
 async def _no_file(*given: object) -> bytes:
     raise AssertionError("there are no files")
 
 
 def _discord(text: str, data: bytes) -> None:
-    reader = discord.Reader("discord", "1", _no_file, _no_file, {}, all_groups=False)  # type: ignore[arg-type]
+    reader = discord.Reader("discord", "1", _no_file, _no_file, {}, groups=_GROUPS)  # type: ignore[arg-type]
     reader._read_text({"content": text})
 
 
 def _slack(text: str, data: bytes) -> None:
-    reader = slack.Reader("slack", "U1", _no_file, _no_file, {}, all_groups=False)  # type: ignore[arg-type]
+    reader = slack.Reader("slack", "U1", _no_file, _no_file, {}, groups=_GROUPS)  # type: ignore[arg-type]
     reader._read_text({"text": text})
 
 
@@ -240,7 +245,7 @@ def _telegram(text: str, data: bytes) -> None:
     chat = telegram.Chat(2, "group")
     message = telegram.Message(3, datetime(2026, 1, 1, tzinfo=UTC), chat, text=text)
 
-    reader = Reader("telegram", me, _no_file, _no_file, all_groups=False)  # type: ignore[arg-type]
+    reader = Reader("telegram", me, _no_file, _no_file, groups=_GROUPS)  # type: ignore[arg-type]
     reader._is_addressed(message)
     reader._read_text(message)
 

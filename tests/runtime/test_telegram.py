@@ -458,3 +458,25 @@ async def life(world: World, before: int) -> bool:
     except* Crash:
         blown = True
     return blown
+
+
+async def test_a_group_has_rules_of_its_own(world: World) -> None:
+    """Nobody is answered where nobody is to be, and elsewhere those who are named alone."""
+    quiet, book_club = -200, -300
+    for group in (FAMILY, quiet, book_club):
+        world.chats.group(group)
+    world.channel["group_rules"] = {
+        str(quiet): {"answers": "none"},
+        str(book_club): {"answers": "all", "allow_from": [BOB]},
+    }
+    async with world.running() as app:
+        world.chats.says(ANN, "@desk_bot one", quiet)
+        world.chats.says(EVE, "/start@desk_bot", quiet)
+        world.chats.says(ANN, "@desk_bot two", book_club)
+        world.chats.says(BOB, "three", book_club)
+        world.chats.says(ANN, "@desk_bot four", FAMILY)
+        await until(lambda: world.chats.said(FAMILY) and world.chats.said(book_club))
+        sessions = {row.session for row in await app.store.sessions(Principal("x", ("owner",)))}
+    assert world.chats.said(book_club) == ["You said: three"] and not world.chats.said(quiet)
+    assert world.chats.said(FAMILY) == ["You said: four"]
+    assert not any(session.endswith(str(quiet)) for session in sessions)

@@ -7,6 +7,15 @@ from typing import Literal
 import msgspec
 
 
+class GroupRule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What can be set for one group. `answers`: to what it answers there, in the place of the
+    channel's `groups`; `none` is to nothing at all. With `allow_from` only these may speak to it
+    there, and nobody else who may write on the channel."""
+
+    answers: Literal["", "mention", "all", "none"] = ""
+    allow_from: tuple[int | str, ...] = ()
+
+
 class ChannelConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """One account on one platform. `type` is the kind of channel; '' is its name in the
     configuration. `token_env` names the variable that holds its token or password, which never
@@ -14,7 +23,8 @@ class ChannelConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `allow_from` are the ids of who may write; nobody else may, so an empty list admits nobody.
     `groups`: in a group it answers who speaks to it by name, by a command or by a reply
-    (`mention`), or everything (`all`). `streaming`: an answer is shown while it is written. `bots`:
+    (`mention`), or everything (`all`). `group_rules` says more of single groups, by the platform's
+    id of the chat. `streaming`: an answer is shown while it is written. `bots`:
     other bots may write too, where `allow_from` or a user names them.
 
     `base_url` is the server: one of one's own, a homeserver, a broker, a mail server that is read;
@@ -27,6 +37,7 @@ class ChannelConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     app_token_env: str = ""
     allow_from: tuple[int | str, ...] = ()
     groups: Literal["mention", "all"] = "mention"
+    group_rules: dict[str, GroupRule] = {}
     streaming: bool = True
     bots: bool = False
     base_url: str = ""

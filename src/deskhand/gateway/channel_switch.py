@@ -1,4 +1,5 @@
-"""Channels are switched on and off while Deskhand runs: by `channels.NAME.enabled`."""
+"""Channels are switched on and off while Deskhand runs, by `channels.NAME.enabled`, and so are
+groups, by `channels.NAME.group_rules`."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ from contextlib import contextmanager
 
 import anyio
 
+from ..channels.group_rules import GroupRules
 from ..config.config import Settings
+from ..types.identity import Inbound
 
 IsOn = Callable[[str], bool]
 """Whether the channel of this name is on."""
@@ -31,6 +34,11 @@ class ChannelSwitch:
     def is_on(self, name: str) -> bool:
         config = self._settings().config.channels.get(name)
         return name not in self._configured if config is None else config.enabled
+
+    def hears(self, inbound: Inbound) -> bool:
+        """Whether this is listened to. In a group its rule decides."""
+        config = self._settings().config.channels.get(inbound.address.channel)
+        return config is None or GroupRules(config).admits(inbound)
 
     def on_settings_changed(self) -> None:
         """Other settings hold: what was switched off ends at once."""

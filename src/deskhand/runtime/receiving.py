@@ -53,6 +53,9 @@ class Receiving:
                 if source != channel.name:  # it could act for the people of another channel
                     log.error("%s: dropped a message that says it is from %r", channel.name, source)
                     continue
+                if not self._switch.hears(inbound):
+                    log.debug("%s: nobody is heard, or not %s, in a group", source, inbound.sender)
+                    continue
                 receipt = await self._door.submit(inbound)
                 if receipt.status == "refused":
                     await self._answer_refused(inbound, receipt, channel)

@@ -43,6 +43,7 @@ from ..base import (
     Speaking,
     Typing,
 )
+from ..group_rules import GroupRules
 from ..health_record import HealthRecord
 from ..incoming_files import MAX_DOWNLOAD_BYTES
 from ..long_sends import LongSends
@@ -120,7 +121,7 @@ class DiscordChannel:
         self.name = context.name
         self._context = context
         self._token = token
-        self._all_groups = context.config.groups == "all"
+        self._groups = GroupRules(context.config)
         base = context.config.base_url or API
         self._api = WebApi(base, {"Authorization": f"Bot {token}"})
         self._opening = anyio.Lock()
@@ -144,7 +145,7 @@ class DiscordChannel:
                 self._download,
                 self._context.put_blob,
                 self._threads,
-                all_groups=self._all_groups,
+                groups=self._groups,
             )
             self._cursor = self._load_cursor()
             while True:
@@ -179,7 +180,7 @@ class DiscordChannel:
 
     async def _connect(self) -> Gateway:
         resume = self._cursor.resume
-        intents = _INTENTS | (_CONTENT if self._all_groups else 0)
+        intents = _INTENTS | (_CONTENT if self._groups.reads_everything_somewhere() else 0)
         gateway = Gateway(self._token, intents, resume, anyio.current_time)
         try:
             async with self._translate_errors(entering=True):

@@ -13,6 +13,7 @@ from typing import Any
 from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
 from ...types.messages import File, Message, Part, Text
+from ..group_rules import GroupRules
 from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
 from ..thread_roots import remember_thread
 
@@ -32,8 +33,7 @@ _MARK = re.compile(r"<(@!?|@&|#|a?:\w{1,64}:)(\d{1,20})>")
 
 
 class Reader:
-    """Reads events for one bot. `all_groups`: what is said in a server need not be meant for
-    it."""
+    """Reads events for one bot. `groups` says where what is said need not be meant for it."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class Reader:
         keep: PutBlob,
         threads: dict[str, str],
         *,
-        all_groups: bool,
+        groups: GroupRules,
     ) -> None:
         self._channel = channel
         self._me = me
         self._fetch = fetch
         self._keep = keep
         self._threads = threads
-        self._all_groups = all_groups
+        self._groups = groups
 
     async def read(self, kind: str, event: Json, name: str, now: float) -> Inbound | None:
         """What there is in it for an agent; None, for most kinds. `name` is the event's own."""
@@ -134,7 +134,9 @@ class Reader:
         """Whether it is said to this bot: alone with it, by its name, or in reply to it."""
         if (event.get("author") or {}).get("id") == self._me:
             return False
-        if not event.get("guild_id") or self._all_groups:
+        if not event.get("guild_id"):
+            return True
+        if self._groups.reads_everything(str(event["channel_id"])):
             return True
         replied = (event.get("referenced_message") or {}).get("author") or {}
         mentioned = [str(each.get("id")) for each in event.get("mentions") or ()]

@@ -40,6 +40,7 @@ from ..base import (
     Speaking,
     Typing,
 )
+from ..group_rules import GroupRules
 from ..health_record import HealthRecord
 from ..incoming_files import MAX_DOWNLOAD_BYTES
 from ..long_sends import LongSends
@@ -144,7 +145,7 @@ class MatrixChannel:
                 self._context.put_blob,
                 self._is_group,
                 self._threads,
-                all_groups=self._context.config.groups == "all",
+                groups=GroupRules(self._context.config),
             )
             since = self._context.load_cursor()
             if not since:  # what was said before it was there is not for it

@@ -12,6 +12,7 @@ from typing import Any
 from ...types.identity import Address, Body, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
 from ...types.messages import Message, Part, Text
+from ..group_rules import GroupRules
 from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
 from ..thread_roots import remember_thread
 
@@ -27,8 +28,7 @@ IsGroup = Callable[[str], Awaitable[bool]]
 
 
 class Reader:
-    """Reads events for one account. `all_groups`: what is said in a room need not be meant for
-    it."""
+    """Reads events for one account. `groups` says where what is said need not be meant for it."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Reader:
         is_group: IsGroup,
         threads: dict[str, str],
         *,
-        all_groups: bool,
+        groups: GroupRules,
     ) -> None:
         self._here = address
         self._me = address.account
@@ -46,7 +46,7 @@ class Reader:
         self._keep = keep
         self._is_group = is_group
         self._threads = threads
-        self._all_groups = all_groups
+        self._groups = groups
 
     async def read(self, room: str, event: Json) -> Inbound | None:
         """What there is in it for an agent; None, for most kinds. Raises ChannelError where a file
@@ -60,7 +60,9 @@ class Reader:
             of, emoji = str(relation.get("event_id", "")), str(relation.get("key", ""))
             thread = self._threads.get(of, "")
             return self._make_inbound(room, event, Reaction(of, emoji, True), thread, group=group)
-        if event.get("type") != "m.room.message" or (group and not self._is_addressed(content)):
+        if event.get("type") != "m.room.message" or (
+            group and not self._is_addressed(room, content)
+        ):
             return None
         thread = str(relation["event_id"]) if relation.get("rel_type") == "m.thread" else ""
         if relation.get("rel_type") == "m.replace":
@@ -91,9 +93,9 @@ class Reader:
             by_program=content.get("msgtype") == "m.notice",
         )
 
-    def _is_addressed(self, content: Json) -> bool:
+    def _is_addressed(self, room: str, content: Json) -> bool:
         """Whether it is said to this account: it is mentioned, as in replies to it, or named."""
-        if self._all_groups:
+        if self._groups.reads_everything(room):
             return True
         shown = content.get("m.new_content") or content
         mentioned = (shown.get("m.mentions") or {}).get("user_ids") or ()

@@ -39,6 +39,7 @@ from ..base import (
     Room,
     Speaking,
 )
+from ..group_rules import GroupRules
 from ..health_record import HealthRecord
 from ..incoming_files import MAX_DOWNLOAD_BYTES
 from ..long_sends import LongSends
@@ -121,7 +122,7 @@ class SlackChannel:
                 self._download,
                 self._context.put_blob,
                 self._roots,
-                all_groups=self._context.config.groups == "all",
+                groups=GroupRules(self._context.config),
             )
             while True:
                 began = anyio.current_time()

@@ -14,6 +14,7 @@ from typing import Any
 from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
 from ...types.messages import File, Message, Part, Text
+from ..group_rules import GroupRules
 from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
 from ..thread_roots import remember_thread
 
@@ -42,8 +43,7 @@ def parse_message_ts(name: str) -> str:
 
 
 class Reader:
-    """Reads events for one bot. `all_groups`: what is said in a channel need not be meant for
-    it."""
+    """Reads events for one bot. `groups` says where what is said need not be meant for it."""
 
     def __init__(
         self,
@@ -53,13 +53,13 @@ class Reader:
         keep: PutBlob,
         roots: dict[str, str],
         *,
-        all_groups: bool,
+        groups: GroupRules,
     ) -> None:
         self._channel = channel
         self._me = me
         self._fetch = fetch
         self._keep = keep
-        self._all_groups = all_groups
+        self._groups = groups
         self._roots = roots
 
     async def read_event(self, event: Json) -> Inbound | None:
@@ -155,7 +155,8 @@ class Reader:
     def _is_addressed(self, message: Json) -> bool:
         """Whether it is said to this bot: alone with it, by its name, or in a thread that it
         began."""
-        if _is_direct(str(message.get("channel", ""))) or self._all_groups:
+        chat = str(message.get("channel", ""))
+        if _is_direct(chat) or self._groups.reads_everything(chat):
             return True
         return (
             message.get("type") == "app_mention"

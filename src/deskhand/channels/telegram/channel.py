@@ -37,6 +37,7 @@ from ..base import (
     Speaking,
     Typing,
 )
+from ..group_rules import GroupRules
 from ..health_record import HealthRecord
 from ..long_sends import LongSends
 from ..ogg_duration import find_ogg_voice
@@ -83,7 +84,11 @@ def open_telegram(context: ChannelContext) -> TelegramChannel:
             f"{variable} is not a bot token: a token looks like 123456:ABC-…, as @BotFather "
             "gives it"
         )
-    for allowed in context.config.allow_from:
+    rules = context.config.group_rules.values()
+    for allowed in (
+        *context.config.allow_from,
+        *(who for rule in rules for who in rule.allow_from),
+    ):
         if not str(allowed).lstrip("-").isdecimal():
             raise ConfigError(
                 f"allow_from has {allowed!r}: names can be taken over by others, so write the "
@@ -141,10 +146,8 @@ class TelegramChannel:
                     [(command.name, command.help) for command in COMMANDS.values()]
                 )
         context = self._context
-        all_groups = context.config.groups == "all"
-        return Reader(
-            self.name, self._me, self._download_file, context.put_blob, all_groups=all_groups
-        )
+        groups = GroupRules(context.config)
+        return Reader(self.name, self._me, self._download_file, context.put_blob, groups=groups)
 
     async def _fetch_updates(self, offset: int) -> tuple[telegram.Update, ...]:
         async with self._translate_errors():

@@ -12,6 +12,7 @@ from telegram.constants import ChatType
 from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
 from ...types.messages import Audio, File, Image, Message, Part, Text
+from ..group_rules import GroupRules
 
 PRESS_PREFIX = "press:"
 """What the id of a pressed button begins with, so that an answer to it can be told from one to a
@@ -50,16 +51,16 @@ _Sent = (
 
 
 class Reader:
-    """Reads updates for one bot. `all_groups`: what is said in a group need not be meant for it."""
+    """Reads updates for one bot. `groups` says where what is said need not be meant for it."""
 
     def __init__(
-        self, channel: str, me: telegram.User, fetch: Download, keep: PutBlob, *, all_groups: bool
+        self, channel: str, me: telegram.User, fetch: Download, keep: PutBlob, *, groups: GroupRules
     ) -> None:
         self._channel = channel
         self._me = me
         self._fetch = fetch
         self._keep = keep
-        self._all_groups = all_groups
+        self._groups = groups
 
     async def read(self, update: telegram.Update, now: float) -> Sequence[Inbound]:
         """What there is in it for an agent, in order; nothing, for most kinds. Raises TelegramError
@@ -189,7 +190,9 @@ class Reader:
         command = _COMMAND.match(text)
         if command is not None and command[1].lower() != str(self._me.username).lower():
             return False
-        if message.chat.type == ChatType.PRIVATE or self._all_groups:
+        if message.chat.type == ChatType.PRIVATE:
+            return True
+        if self._groups.reads_everything(str(message.chat.id)):
             return True
         replied = message.reply_to_message
         if (

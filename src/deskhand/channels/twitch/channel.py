@@ -32,6 +32,7 @@ from ..base import (
     Introducing,
     Introduction,
 )
+from ..group_rules import GroupRules
 from ..health_record import HealthRecord
 from ..long_sends import LongSends
 from ..only_reader import only_reader
@@ -98,7 +99,7 @@ class TwitchChannel:
         with only_reader(self._context.state, self._context.secret(self._variable)):
             async with self._translate_errors():
                 await self._open()
-            reader = Reader(self.name, self._me, all_groups=self._context.config.groups == "all")
+            reader = Reader(self.name, self._me, groups=GroupRules(self._context.config))
             address = f"{self._eventsub}?keepalive_timeout_seconds={KEEPALIVE_S}"
             socket, session = await self._connect(address)
             try:

@@ -10,6 +10,7 @@ import re
 
 from ...types.identity import Address, Inbound, Said
 from ...types.messages import Message, Text
+from ..group_rules import GroupRules
 from .translate import WHISPER, Json
 
 _WORDS = (
@@ -23,14 +24,13 @@ _WORDS = (
 
 
 class Reader:
-    """Reads events for one account. `all_groups`: what is said in a chat need not be meant for
-    it."""
+    """Reads events for one account. `groups` says where what is said need not be meant for it."""
 
-    def __init__(self, channel: str, me: Json, *, all_groups: bool) -> None:
+    def __init__(self, channel: str, me: Json, *, groups: GroupRules) -> None:
         self._channel = channel
         self._me = str(me["user_id"])
         self._name = str(me["login"])
-        self._all_groups = all_groups
+        self._groups = groups
 
     def read(self, kind: str, event: Json, at: float) -> Inbound | None:
         """What there is in it for an agent; None, for what is not meant for it."""
@@ -46,7 +46,8 @@ class Reader:
             return None  # said in another chat that is shown here, too
         reply = event.get("reply") or {}
         words = str((event.get("message") or {}).get("text", ""))
-        if not (self._all_groups or self._is_named(words) or self._is_replied(reply)):
+        meant = self._is_named(words) or self._is_replied(reply)
+        if not meant and not self._groups.reads_everything(str(event["broadcaster_user_id"])):
             return None
         text = self._strip_names(words, reply)
         if not text:

@@ -163,6 +163,8 @@ export const KEYS = {
   "channels.NAME.app_token_env": ["SLACK_APP_TOKEN", "The variable with the second token that Slack needs."],
   "channels.NAME.allow_from": ["[]", "The ids of people who may write without being users. Write the platform's own ids, as names can be taken over:"],
   "channels.NAME.groups": ["mention", "What it answers in a group: messages that name it, commands and replies to it (mention), or everything (all)."],
+  "channels.NAME.group_rules.NAME.answers": ["as groups", "What it answers in the group whose id is NAME: mention, all, or nothing at all (none):"],
+  "channels.NAME.group_rules.NAME.allow_from": ["everybody who may write", "The ids of those who alone may speak to it in this group."],
   "channels.NAME.bots": ["false", "Whether other bots may write too. They must be in allow_from or be users, their text counts as untrusted, and they cannot give commands."],
   "channels.NAME.streaming": ["true", "Show an answer while it is written, in the message that it then becomes."],
   "channels.NAME.base_url": ["the platform's", "The server: your own Bot API server, your Matrix homeserver, imaps:// of your mailbox, mqtts:// of your broker."],
