@@ -63,6 +63,7 @@ COMMAND_RULES = dict.fromkeys(
         "retry",
         "branch",
         "voice",
+        "handoff",
         "clean",
         "trust",
         "model",

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ..policy.consent import save_grant
-from ..store.queries import stop_all_below
+from ..store.queries import find_session_row, stop_all_below
 from ..types.errors import Refused
 from ..types.events import AnyEvent, ApprovalAnswered, CommandRun, MessageDelivered
-from ..types.identity import Answer, Command, Principal, Waiting
+from ..types.identity import Address, Answer, Command, Principal, Waiting
 from ..types.messages import Text
 from ..types.turn import make_refusal
+from .ask_people import send_asks
+from .handoff import describe_arrival
 from .journal import uses_outbox
 from .judge_call import make_setting
 from .next_admission import admit_next
@@ -56,6 +58,9 @@ async def record_admission(session: Session, row: Waiting, events: Sequence[AnyE
     session.journal.record(*events)
     session.journal.mark_admitted(row.inbox_id)
     _reply_to_commands(session, row, events)
+    for event in events:
+        if isinstance(event, CommandRun) and event.to is not None:
+            await _go_on_at(session, event.to, row.inbound.address)
 
 
 async def _stop_below(
@@ -94,6 +99,16 @@ def _reply_to_commands(session: Session, row: Waiting, events: Sequence[AnyEvent
     for event in events:
         if isinstance(event, CommandRun) and event.reply:
             session.journal.enqueue_message(inbound.address, (Text(event.reply),), reply_to)
+
+
+async def _go_on_at(session: Session, to: Address, before: Address) -> None:
+    """Say at a new place which conversation goes on there, and ask there what is open."""
+    if to != before:
+        row = await find_session_row(session.runtime.store, session.name)
+        arrival = describe_arrival(row.title if row is not None else "", before)
+        session.journal.enqueue_message(to, (Text(arrival),))
+    if session.state.turn is not None:
+        await send_asks(session)
 
 
 def _remember_grants(session: Session, events: Sequence[AnyEvent]) -> None:

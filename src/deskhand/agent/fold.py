@@ -247,6 +247,9 @@ def _run_command(state: State, recorded: e.Recorded, event: e.CommandRun) -> Non
         state.archived = True
     elif event.name == LATE_EDIT:
         state.edit_told = True
+    elif event.to is not None and state.turn is not None:
+        state.turn.address = event.to
+        state.turn.reply_to = ""  # that message is not there
 
 
 def _stop(state: State, event: e.CommandRun) -> None:

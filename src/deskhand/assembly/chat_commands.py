@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
+from ..agent.handoff import describe_departure
 from ..agent.state import State
 from ..models.base import Model
 from ..models.token_estimate import estimate_tokens
@@ -19,7 +20,7 @@ from ..types.goals import DEEP_WORK_COMPACTED, GOAL_OFF
 from ..types.identity import Command, Configure, Principal, Waiting, is_own_session, principal_label
 from ..types.messages import Message, Text
 from ..types.options import FOCUS_ALL, FOCUS_CHARS, SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
-from ..types.turn import STOP_TURN_ONLY, make_message_received
+from ..types.turn import HANDOFF, STOP_TURN_ONLY, make_message_received
 from .prompt_presets import list_presets
 
 REQUEST_COMMANDS = frozenset({"deep", "goal"})
@@ -292,6 +293,9 @@ class ChatCommands:
         if COMMANDS[name].rewinds:
             return []
 
+        if name == HANDOFF:
+            said = describe_departure(state, row, args.strip(), command.to)
+            return [CommandRun(row.inbox_id, row.principal, name, args, said, to=command.to)]
         done = _call_handler(state, row, name, args.strip(), self._live)
         options, reply = (None, done) if isinstance(done, str) else done
         if name == "status" or (name in REQUEST_COMMANDS and not args.strip()):

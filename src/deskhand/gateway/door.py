@@ -50,6 +50,7 @@ from ..types.turn import STOP_TURN_ONLY
 from ..users.strangers import NO_ACCESS
 from .dispatch import Dispatch
 from .feed import Batch, Feed, FeedSource, follow_in_batches, follow_session, watch_sessions
+from .handoffs import Handoffs
 from .inbound_body import body_problem, normalize_body
 from .machine_rounds import MachineRounds
 from .named_sessions import NamedSessions
@@ -80,13 +81,14 @@ class Access(Protocol):
     """Who may come in and talk to which agent, and what the agents need of a message.
 
     `answers` knows who asks on behalf of a session, `rounds` counts what programs begin, `threads`
-    reads what was said before, `redact` takes secrets out, and messages are dated in the time zone
-    `zone`.
+    reads what was said before, `handoffs` knows where a conversation goes on, `redact` takes
+    secrets out, and messages are dated in the time zone `zone`.
     """
 
     answers: AnswerRouter
     rounds: MachineRounds
     threads: ThreadHistory
+    handoffs: Handoffs
     redact: Redactor
     zone: tzinfo | None
 
@@ -161,11 +163,7 @@ class LocalDoor:
 
     async def _take_in(self, inbound: Inbound, principal: Principal) -> Receipt:
         own = session_key(self._access.route(inbound), inbound.address)
-        session = (
-            inbound.session
-            or await self._find_target(inbound, principal, own)
-            or self._named_sessions.current_session(own, inbound)
-        )
+        session = inbound.session or await self._find_session(inbound, principal, own)
         if self._access.answers.is_active and isinstance(inbound.body, Said):
             asking = await self._access.answers.find_asking(inbound, principal, session)
             if asking is not None:
@@ -187,10 +185,8 @@ class LocalDoor:
         if wrong:
             return Receipt("refused", reason=wrong)
 
-        if not inbound.session:
-            moved = await self._named_sessions.switch_session(own, inbound)
-            if moved is not None:
-                session, inbound = moved
+        if isinstance(inbound.body, Command):
+            session, inbound = await self._change_session(own, session, inbound, principal)
         if session == own:
             inbound = await self._add_thread_history(inbound, session)
         try:
@@ -199,17 +195,22 @@ class LocalDoor:
         except Refused as error:
             return Receipt("refused", session, reason=str(error))
 
-    async def _find_target(self, inbound: Inbound, principal: Principal, own: str) -> str:
-        """The session that is answered or replied to, or ''. A button answers the session that
-        asked, whichever session goes on in that chat now."""
-        if not isinstance(inbound.body, Answer):
-            return await self._replied_to(inbound, principal)
-        asked = await self._store.session_of_ask(inbound.body.ask_id)
-        if asked == own or asked.startswith(f"{own}:"):
-            return asked
-        if asked and await self._store.may_see(principal, asked):
-            return asked
-        return ""
+    async def _find_session(self, inbound: Inbound, principal: Principal, own: str) -> str:
+        """The session that is answered or replied to; else the one that goes on at its place. A
+        button answers the session that asked, whichever goes on in that chat now."""
+        if isinstance(inbound.body, Answer):
+            asked = await self._store.session_of_ask(inbound.body.ask_id)
+            if asked == own or asked.startswith(f"{own}:"):
+                return asked
+            if asked and await self._store.may_see(principal, asked):
+                return asked
+        elif session := await self._replied_to(inbound, principal):
+            return session
+
+        session = self._named_sessions.current_session(own, inbound)
+        if not session.startswith(own) and not await self._store.may_see(principal, session):
+            return own  # it was handed over, and this chat is somebody else's by now
+        return session
 
     async def _replied_to(self, inbound: Inbound, principal: Principal) -> str:
         """The session that sent the message to which this one replies, or ''. Only a session that
@@ -220,6 +221,17 @@ class LocalDoor:
         if session and await self._store.may_see(principal, session):
             return session
         return ""
+
+    async def _change_session(
+        self, own: str, session: str, inbound: Inbound, principal: Principal
+    ) -> tuple[str, Inbound]:
+        """The session of this command, and what to submit there: some change which session goes on
+        at a place."""
+        if not inbound.session:
+            moved = await self._named_sessions.switch_session(own, inbound)
+            if moved is not None:
+                session, inbound = moved
+        return session, await self._access.handoffs.resolve(inbound, principal, session)
 
     async def _access_refusal(self, principal: Principal, inbound: Inbound, session: str) -> str:
         """Why they may not send this to the session, or ''."""

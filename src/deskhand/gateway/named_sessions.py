@@ -2,7 +2,8 @@
 returns to the one without a name.
 
 From then on, what is written in the chat goes to that session. Surfaces that list conversations do
-not need this.
+not need this. In the place of a name stands the whole key of a session of another place that was
+handed over (`handoffs`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 """A name begins with a letter, so that it cannot be the number of a thread."""
 
 
+def is_of_elsewhere(name: str) -> bool:
+    """Whether it is the key of a session, and no name."""
+    return "/" in name
+
+
 class NamedSessions:
     """Which session goes on at which place."""
 
@@ -31,6 +37,8 @@ class NamedSessions:
         if inbound.address.channel in OWN_SURFACES:
             return own
         name = session_name_at(self._store, own)
+        if is_of_elsewhere(name):
+            return name
         return f"{own}:{name}" if name else own
 
     async def switch_session(self, own: str, inbound: Inbound) -> tuple[str, Inbound] | None:

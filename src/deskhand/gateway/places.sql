@@ -6,3 +6,12 @@ INSERT INTO named_session(place, name) VALUES(?, ?) ON CONFLICT(place) DO UPDATE
 
 -- named_drop --
 DELETE FROM named_session WHERE place = ?
+
+-- named_return: what goes on elsewhere goes on there no longer --
+DELETE FROM named_session WHERE name = ?
+
+-- named_elsewhere: the places where this session goes on, besides its own --
+SELECT place FROM named_session WHERE name = ?
+
+-- named_home: the first message of this session --
+SELECT body FROM event WHERE session = ? AND kind = 'message_received' AND body IS NOT NULL ORDER BY n LIMIT 1

@@ -9,9 +9,12 @@ import msgspec
 
 from ..store.base import Store
 from ..types.commit import Change, OutboxRow, OutboxState, Outgoing
+from ..types.events import MessageReceived
+from ..types.identity import Address
 
 _encode = msgspec.json.encode
 _decode_outgoing = msgspec.json.Decoder(Outgoing).decode
+_decode_received = msgspec.json.Decoder(MessageReceived).decode
 
 
 class StoredDraft(msgspec.Struct, frozen=True):
@@ -181,6 +184,28 @@ def set_session_name(place: str, name: str) -> Change:
 def clear_session_name(place: str) -> Change:
     """From now on the session without a name goes on at this place."""
     return Change("named_drop", (place,))
+
+
+def hand_session_over(place: str, session: str) -> Change:
+    """From now on this session, which is of another place, goes on at this one."""
+    return Change("named_set", (place, session))
+
+
+def take_session_back(session: str) -> Change:
+    """From now on this session goes on where it began only."""
+    return Change("named_return", (session,))
+
+
+async def places_beside_own(store: Store, session: str) -> set[str]:
+    """The places where this session goes on, besides the one where it began."""
+    return {place for (place,) in await store.query("named_elsewhere", (session,))}
+
+
+async def first_address(store: Store, session: str) -> Address | None:
+    """Where the first message of this session was written; None where there is none."""
+    for (body,) in await store.query("named_home", (session,)):
+        return _decode_received(body).address
+    return None
 
 
 # Rounds of programs

@@ -10,10 +10,12 @@ from ..agent.state import State
 from ..assembly.factory import make_options_check
 from ..config.routing import route
 from ..gateway.door import Access, AnswerRouter
+from ..gateway.handoffs import Handoffs
 from ..gateway.thread_history import ThreadHistory
 from ..models.base import Model
 from ..types.identity import Inbound, Principal
 from ..types.options import SessionOptions
+from ..users.private_chats import PrivateChats
 from ..users.users import LocalPeople
 from .host import RunningHost
 from .tool_wiring import ToolWiring
@@ -35,6 +37,8 @@ class LocalAccess:
         self.answers = answers
         self.rounds = host.rounds
         self.threads = ThreadHistory(host.channels)
+        chats = PrivateChats(host.store, tuple(each.name for each in host.channels))
+        self.handoffs = Handoffs(host.store, chats, self.route)
         self.redact = host.redact
         self.zone: tzinfo | None = ZoneInfo(host.settings().config.timezone)
         self.authorize = authorise or people.authorize

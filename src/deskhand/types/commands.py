@@ -39,6 +39,9 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("memory", "what I remember of you; /memory why, undo, keep or forget NUMBER"),
         ChatCommand("trust", "take what comes from a host as yours, here; /trust off ends it"),
         ChatCommand("model", "which model answers here; /model provider/name chooses one"),
+        ChatCommand(
+            "handoff", "/handoff CHANNEL: go on with this conversation there; /handoff back returns"
+        ),
         ChatCommand("title", "name this conversation"),
         ChatCommand("approval", "on: ask before every tool; off: ask as the rules say"),
         ChatCommand("voice", "on: answers as voice messages too; off: never; auto: when you speak"),

@@ -78,7 +78,7 @@ class Reacted(Event, frozen=True, tag="reacted"):
 class CommandRun(Event, frozen=True, tag="command_run"):
     """A chat command was carried out, or was not (`refused`); `reply` is what the person saw. A
     stop has the newest message of the inbox (`behind`): what was stopped may have put its result
-    there before."""
+    there before. A handoff has where the conversation goes on (`to`)."""
 
     inbox_id: int
     principal: Principal
@@ -87,6 +87,7 @@ class CommandRun(Event, frozen=True, tag="command_run"):
     reply: str = ""
     refused: bool = False
     behind: int = 0
+    to: Address | None = None
 
 
 Finish = Literal["stop", "calls", "length", "filtered", "interrupted"]

@@ -129,11 +129,13 @@ class Answer(msgspec.Struct, frozen=True, tag="answer", gc=False):
 
 
 class Command(msgspec.Struct, frozen=True, tag="command", omit_defaults=True, gc=False):
-    """`/name args` or `!name args`, for the agent's command table and never for the model."""
+    """`/name args` or `!name args`, for the agent's command table and never for the model. `to` is
+    where a handoff leads; the door finds that out."""
 
     name: str
     args: str = ""
     prefix: Literal["/", "!"] = "/"
+    to: Address | None = None
 
 
 class Said(msgspec.Struct, frozen=True, tag="said", omit_defaults=True):

@@ -24,6 +24,10 @@ from .messages import Audio, Message, Part, ResultStatus, Text, ToolCall, ToolRe
 
 STOP_TURN_ONLY = "turn"
 """The argument of a stop that ends the running turn and not the conversation."""
+HANDOFF = "handoff"
+"""The command that takes a conversation to another channel."""
+HANDOFF_BACK = "back"
+"""Its argument that returns the conversation to where it began."""
 LATE_EDIT = "late edit"
 """The name of the event that tells somebody what happens to the edit of an answered message."""
 GOES_ON = "it goes on in the background; what comes of it will be told here as a message"

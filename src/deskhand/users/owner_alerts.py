@@ -13,18 +13,16 @@ from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import Change, Outgoing
 from ..types.health import HealthFact
-from ..types.identity import OWN_SURFACES, Address, Inbound
+from ..types.identity import Address
 from ..types.messages import Text
-from ..types.people import Identity
 from . import queries
+from .private_chats import PrivateChats
 
 log = logging.getLogger(__name__)
 
 LATE_S = 300.0
 """An alert that is not sent after this long counts as not delivered."""
 MAX_CHECKED = 200
-MINUTE_S = 60.0
-"""Sessions store to the minute when something was last said."""
 ALERTS_COMMAND = "deskhand alerts"
 
 State = Literal["sending", "sent", "unreached", "seen"]
@@ -48,7 +46,7 @@ class Alerts:
     def __init__(self, store: Store, clock: Clock, channels: Collection[str] | None = None) -> None:
         self._store = store
         self._clock = clock
-        self._channels = channels
+        self._chats = PrivateChats(store, channels)
 
     async def alert_owners(self, key: str, text: str, *, said_as: str = "") -> list[Change]:
         """Alert all owners, once for each `key`. Returns what must be committed for that, with what
@@ -119,61 +117,10 @@ class Alerts:
         """The owners who can be reached, each with the address where they last wrote."""
         found = []
         for owner in await queries.owner_names(self._store):
-            address = await self._find_address(owner)
+            address = await self._chats.find(owner)
             if address is not None:
                 found.append((owner, address))
         return found
-
-    async def _find_address(self, person: str) -> Address | None:
-        """Where this person last wrote in a chat of their own, or else where they were paired; None
-        when neither is known.
-
-        The identities that they have now count, not those that they had when they wrote.
-        """
-        known = await queries.identities_of(self._store, person)
-        theirs = {each.identity for each in known}
-        channels = {identity.channel for identity in theirs}
-
-        for inbound in await queries.recent_messages(self._store, channels):
-            if self._is_private_word_of(theirs, inbound):
-                return inbound.address
-
-        latest = await self._find_latest_address(theirs, channels)
-        if latest is not None:
-            return latest
-
-        for each in known:
-            if each.address is not None and self._may_send(each.address):
-                return each.address
-        return None
-
-    async def _find_latest_address(
-        self, theirs: Collection[Identity], channels: Collection[str]
-    ) -> Address | None:
-        """Where one of these identities last wrote, by the logs of their conversations."""
-        latest_at = 0.0
-        latest = None
-        for session in await queries.recent_sessions(self._store, channels):
-            if session.last_at + MINUTE_S < latest_at:
-                break  # nothing later was written in the sessions that follow
-            for message in await queries.messages_written_in(self._store, session.key):
-                if message.at > latest_at and self._is_private_word_of(theirs, message.inbound):
-                    latest_at = message.at
-                    latest = message.inbound.address
-                    break
-        return latest
-
-    def _is_private_word_of(self, theirs: Collection[Identity], inbound: Inbound) -> bool:
-        """True when one of these identities wrote it, where nobody else reads and where we can
-        write."""
-        address = inbound.address
-        here = Identity(address.channel, inbound.sender, address.account)
-        anywhere = Identity(address.channel, inbound.sender)
-        return self._may_send(address) and (here in theirs or anywhere in theirs)
-
-    def _may_send(self, address: Address) -> bool:
-        known = self._channels is None or address.channel in self._channels
-        return known and not address.group and address.channel not in OWN_SURFACES
 
 
 def _alert_state(alert: queries.StoredAlert, now: float) -> State:
