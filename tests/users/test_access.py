@@ -64,6 +64,8 @@ COMMAND_RULES = dict.fromkeys(
         "branch",
         "voice",
         "handoff",
+        "quiet",
+        "digest",
         "clean",
         "trust",
         "model",

@@ -45,7 +45,8 @@ async def end_turn(session: Session, step: EndTurn) -> None:
     words = render_turn_end(turn.principal, step.reason, text) if said else text
     parts = [part for part in (words, note) if part.strip()]
     if parts:
-        journal.enqueue_message(turn.address, (Text("\n\n".join(parts)),), turn.reply_to)
+        shown = (Text("\n\n".join(parts)),)
+        journal.enqueue_message(turn.address, shown, turn.reply_to, ended=turn)
     if turn.spoken is not None or state.options.voice:
         _speak(session, turn, words if step.reason == "done" else "")
     await journal.commit(close=True)
@@ -57,7 +58,8 @@ async def end_turn(session: Session, step: EndTurn) -> None:
 def _speak(session: Session, turn: Turn, words: str) -> None:
     """Owe the answer as a voice message too, behind the written one."""
     if words.strip() and session.runtime.ears.speaks(session.state, turn, words):
-        session.journal.enqueue_message(turn.address, (Text(words),), aloud=turn.spoken or "")
+        aloud = turn.spoken or ""
+        session.journal.enqueue_message(turn.address, (Text(words),), aloud=aloud, ended=turn)
 
 
 async def give_up(session: Session, reason: str) -> None:
@@ -90,7 +92,7 @@ async def _end_everything(session: Session, reason: str) -> None:
         )
         journal.record(TurnEnded("dead", tuple(turn.answers), said))
         words = render_turn_end(turn.principal, "dead", said)
-        journal.enqueue_message(turn.address, (Text(words),), turn.reply_to)
+        journal.enqueue_message(turn.address, (Text(words),), turn.reply_to, ended=turn)
 
     now = session.runtime.clock.now()
     journal.add_changes((add_dead_letter(session.name, session.state.n, now, reason),))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..models.base import Encoded
 from ..policy.information_flow import apply_trust, defang_links, downgrade_label
 from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
-from ..types.events import AnyEvent, Recorded
+from ..types.events import AnyEvent, Recorded, Turn
 from ..types.identity import OWN_SURFACES, Address
 from ..types.labels import Label
 from .fold import fold
@@ -29,6 +29,13 @@ _encode = msgspec.json.Encoder().encode
 def uses_outbox(address: Address) -> bool:
     """True for channels that must be sent to. Terminal and web clients read the log instead."""
     return address.channel not in OWN_SURFACES
+
+
+def _find_disturbed(turn: Turn, to: Address) -> str | None:
+    """Whom a job disturbs that says something there. See `Outgoing.unasked`."""
+    if to.group:
+        return None
+    return turn.principal.on_behalf_of if to == turn.address else ""
 
 
 class Journal:
@@ -149,6 +156,8 @@ class Journal:
                 # What is sent elsewhere was approved by a person, byte for byte.
                 parts, links = self._defang_links(outgoing.parts)
                 outgoing = replace(outgoing, parts=parts, links=links)
+            if turn is not None and turn.principal.kind == "clock":
+                outgoing = replace(outgoing, unasked=_find_disturbed(turn, outgoing.address))
             self._outbox.append(self._runtime.secrets.redact_outgoing(outgoing))
 
     def enqueue_message(
@@ -159,10 +168,11 @@ class Journal:
         ask: Choices | None = None,
         *,
         aloud: str | None = None,
+        ended: Turn | None = None,
     ) -> None:
         """Owe an answer there, if answers there go through the outbox; `aloud` as a voice message.
         Record first what it is about: its key names the last event, and after a crash it must be
-        the same."""
+        the same. `ended` is the turn that says it, where that is over."""
         if not uses_outbox(to):
             return
         if self.state.n != self._message_n:
@@ -172,6 +182,9 @@ class Journal:
         self._messages += 1
         quiet, links = self._defang_links(parts)
         outgoing = Outgoing(key, to, quiet, reply_to, ask, links=links, aloud=aloud)
+        turn = ended or self.state.turn
+        if turn is not None and turn.principal.kind == "clock":
+            outgoing = replace(outgoing, unasked=_find_disturbed(turn, to))
         self._outbox.append(self._runtime.secrets.redact_outgoing(outgoing))
 
     @property

@@ -47,6 +47,7 @@ from ..types.messages import File, Message
 from ..types.moment import Moment
 from ..types.options import SessionOptions
 from ..types.turn import STOP_TURN_ONLY
+from ..users.attention_commands import AttentionCommands
 from ..users.strangers import NO_ACCESS
 from .dispatch import Dispatch
 from .feed import Batch, Feed, FeedSource, follow_in_batches, follow_session, watch_sessions
@@ -81,14 +82,16 @@ class Access(Protocol):
     """Who may come in and talk to which agent, and what the agents need of a message.
 
     `answers` knows who asks on behalf of a session, `rounds` counts what programs begin, `threads`
-    reads what was said before, `handoffs` knows where a conversation goes on, `redact` takes
-    secrets out, and messages are dated in the time zone `zone`.
+    reads what was said before, `handoffs` knows where a conversation goes on, `attention` when
+    people want to be told what, `redact` takes secrets out, and messages are dated in the time zone
+    `zone`.
     """
 
     answers: AnswerRouter
     rounds: MachineRounds
     threads: ThreadHistory
     handoffs: Handoffs
+    attention: AttentionCommands
     redact: Redactor
     zone: tzinfo | None
 
@@ -225,12 +228,13 @@ class LocalDoor:
     async def _change_session(
         self, own: str, session: str, inbound: Inbound, principal: Principal
     ) -> tuple[str, Inbound]:
-        """The session of this command, and what to submit there: some change which session goes on
-        at a place."""
+        """The session of this command, and what to submit there. Some commands change which session
+        goes on at a place, or when their person is told what, before they are answered there."""
         if not inbound.session:
             moved = await self._named_sessions.switch_session(own, inbound)
             if moved is not None:
                 session, inbound = moved
+        await self._access.attention.carry_out(inbound.body, principal)
         return session, await self._access.handoffs.resolve(inbound, principal, session)
 
     async def _access_refusal(self, principal: Principal, inbound: Inbound, session: str) -> str:

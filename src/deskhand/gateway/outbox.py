@@ -4,7 +4,7 @@ when it may be sent twice."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 import anyio
@@ -74,6 +74,18 @@ class Preparation(Protocol):
         ...
 
 
+class HoldBack(Protocol):
+    """Lets some messages wait for a better time."""
+
+    async def sift(self, rows: Sequence[OutboxRow], /) -> list[OutboxRow]:
+        """Those that may be sent now, as they are to be sent. Raises StoreUnavailable."""
+        ...
+
+    async def release(self) -> None:
+        """Let go what has waited for long enough. Raises StoreUnavailable."""
+        ...
+
+
 class Outbox:
     """Sends the outbox of this process."""
 
@@ -98,6 +110,7 @@ class Outbox:
         self._old = 0
         self._running = False
         self.preparation: Preparation | None = None
+        self.deferral: HoldBack | None = None
         self._preparing: set[str] = set()
 
     @property
@@ -146,6 +159,8 @@ class Outbox:
             while True:
                 self._news = anyio.Event()
                 try:
+                    if self.deferral is not None:
+                        await self.deferral.release()
                     due = await self._find_due(self._channels, tasks)
                 except StoreUnavailable as error:
                     log.warning("Sending paused: the store is not available (%s).", error)
@@ -163,11 +178,15 @@ class Outbox:
         else waits for them. What has to be prepared first is left for later."""
         now = self._steady.now()
         due = await self._store.outbox_due(now, BATCH, channels)
+        is_all = len(due) < BATCH
+        due = await self._sift(due)
         found = self._leave_busy(_by_chat(due, channels))
-        if len(due) == BATCH and not found:
+        if not is_all and not found:
             due = await due_beside(self._store, now, BATCH, channels, self._busy.values())
+            is_all = len(due) < BATCH
+            due = await self._sift(due)
             found = self._leave_busy(_by_chat(due, channels))
-        if len(due) == BATCH and found:
+        if not is_all and found:
             self._news.set()  # there may be more
         for row in due:
             if not self._is_ready(row) and row.outgoing.key not in self._preparing:
@@ -175,6 +194,12 @@ class Outbox:
                 tasks.start_soon(self._prepare, row)
         ready = {chat: list(filter(self._is_ready, rows)) for chat, rows in found.items()}
         return {chat: rows for chat, rows in ready.items() if rows}
+
+    async def _sift(self, due: list[OutboxRow]) -> list[OutboxRow]:
+        """Those that nobody wants to be told later."""
+        if self.deferral is None or all(row.outgoing.unasked is None for row in due):
+            return due
+        return await self.deferral.sift(due)
 
     def _is_ready(self, row: OutboxRow) -> bool:
         return self.preparation is None or self.preparation.is_ready(row)

@@ -25,3 +25,16 @@ UPDATE outbox SET state = 'sending', due_at = 0, error = '', attempts = 0 WHERE 
 
 -- unsent_drop --
 DELETE FROM outbox WHERE id = ? AND state = 'failed'
+
+-- outbox_defer: it waits for the time at which its reader wants to be told --
+UPDATE outbox SET state = 'deferred' WHERE id = ? AND state = 'pending'
+
+-- outbox_deferred: the oldest first --
+SELECT id, session, body, state, attempts, at, sent_id, mark FROM outbox WHERE state = 'deferred' ORDER BY id LIMIT 1000
+
+-- outbox_release: it is told now --
+UPDATE outbox SET state = 'pending', body = ? WHERE id = ? AND state = 'deferred'
+
+-- outbox_said_lately: what is said on this channel before this row, and since this time; the latest first --
+SELECT body FROM outbox WHERE channel = ?1 AND id < ?2 AND id > ?2 - 2000 AND state IN ('pending', 'sending', 'sent')
+AND at > ?3 ORDER BY id DESC

@@ -3,7 +3,7 @@ rounds of programs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
 
 import msgspec
 
@@ -92,6 +92,36 @@ async def due_beside(
             "outbox_beside", (now, limit, on, others)
         )
     ]
+
+
+def defer_message(id_: int) -> Change:
+    """Let this message wait for the time at which its reader wants to be told."""
+    return Change("outbox_defer", (id_,))
+
+
+def release_message(id_: int, outgoing: Outgoing) -> Change:
+    """Send this message now, as `outgoing` says."""
+    return Change("outbox_release", (_encode(outgoing), id_))
+
+
+async def deferred_messages(store: Store) -> list[OutboxRow]:
+    """The messages that wait for such a time, the oldest first."""
+    return [
+        OutboxRow(id_, session, _decode_outgoing(body), state, attempts, at, sent_id, mark)
+        for id_, session, body, state, attempts, at, sent_id, mark in await store.query(
+            "outbox_deferred", ()
+        )
+    ]
+
+
+async def unasked_since(store: Store, row: OutboxRow, since: float) -> AsyncIterator[Outgoing]:
+    """What is said on the channel of this row before it, and since this time, without that anybody
+    waits for it; the latest first."""
+    place = (row.outgoing.address.channel, row.id, since)
+    for (body,) in await store.query("outbox_said_lately", place):
+        outgoing = _decode_outgoing(body)
+        if outgoing.unasked is not None:
+            yield outgoing
 
 
 async def messages_of_ask(store: Store, session: str, ask_id: str) -> list[SentAsk]:

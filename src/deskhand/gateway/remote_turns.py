@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ..types.door import Progress
 from ..types.events import MessageReceived, Recorded, TurnEnded
-from ..types.identity import Address
+from ..types.identity import Address, Principal
 
 MOST_SESSIONS = 1_000
 
@@ -46,6 +46,8 @@ class RemoteTurns:
     def on_event(self, recorded: Recorded) -> None:
         self.partials.pop(recorded.session, None)
         match recorded.event:
+            case MessageReceived(principal=Principal(kind="clock")):
+                pass  # nobody waits for what a job writes
             case MessageReceived(address=address, external_id=external_id):
                 reply_to = external_id if address.group else ""  # as the fold of a turn has it
                 self._targets.setdefault(recorded.session, (address, reply_to))

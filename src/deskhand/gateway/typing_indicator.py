@@ -56,7 +56,9 @@ class TypingIndicator:
             while True:
                 now = self._clock.monotonic()
                 self._until = {place: until for place, until in self._until.items() if until > now}
-                for place in {turn.address for _, turn in self._dispatch.iter_active_turns()}:
+                active = [turn for _, turn in self._dispatch.iter_active_turns()]
+                awaited = [turn for turn in active if turn.principal.kind != "clock"]
+                for place in {turn.address for turn in awaited}:
                     channel = self.channels.get(place.channel)
                     is_on = channel is not None and self._is_on(place.channel)
                     if channel is not None and is_on and place not in self._until:

@@ -16,10 +16,12 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, suppress
+from datetime import tzinfo
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 import anyio
 import msgspec
@@ -44,6 +46,7 @@ from ..gateway.agent_share import AgentShare
 from ..gateway.ask_status import AskStatus
 from ..gateway.channel_loader import open_channels
 from ..gateway.channel_switch import ChannelSwitch
+from ..gateway.deferral import Deferral
 from ..gateway.dispatch import WARM_BYTES, Dispatch, SelectSession
 from ..gateway.door import LocalDoor
 from ..gateway.feed import Feed
@@ -294,6 +297,7 @@ class App:
         self.drafts = Drafts(self.store, channels, clock, self._reply_target, is_on)
         self.outbox = Outbox(self.store, channels, clock, self.drafts, is_on=is_on)
         self.outbox.preparation = self._spoken
+        self.outbox.deferral = Deferral(self.store, clock, self._zone)
         self.ask_status = AskStatus(self.store, channels, is_on)
         self.typing_indicator = TypingIndicator(channels, self.dispatch, clock, is_on)
 
@@ -433,6 +437,9 @@ class App:
         await self.current.try_reload()
         await self.features.continuing.hand_in_now()
 
+    def _zone(self) -> tzinfo:
+        return ZoneInfo(self.settings.config.timezone)
+
     def _reject_response(self) -> Response:
         return self.settings.config.reject_response
 
@@ -457,9 +464,11 @@ class App:
 
     def _reply_target(self, session: str) -> tuple[Address, str] | None:
         turn = self.dispatch.turn(session)
-        return (
-            (turn.address, turn.reply_to) if turn is not None else self.feed.remote.target(session)
-        )
+        if turn is None:
+            return self.feed.remote.target(session)
+        if turn.principal.kind == "clock":
+            return None  # nobody waits for what a job writes
+        return turn.address, turn.reply_to
 
     def _on_drive_error(self, session: str, error: DeskhandError, for_good: bool) -> None:
         self.feed.report_trouble(session, error, for_good)

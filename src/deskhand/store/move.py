@@ -53,6 +53,7 @@ WHOLE = (
     "teammate",
     "mail",
     "mcp_tool",
+    "attention",
     "task",
     "long_work",
     "fact",

@@ -147,7 +147,7 @@ UPDATE outbox SET state = ?, due_at = ?, error = ? WHERE key = ? AND state = 'se
 UPDATE outbox SET state = 'failed', error = ? WHERE key = ? AND state IN ('pending', 'sending')
 
 -- outbox_hold_back: all that is on its way; a person may have it sent again --
-UPDATE outbox SET state = 'failed', error = ? WHERE state IN ('pending', 'sending')
+UPDATE outbox SET state = 'failed', error = ? WHERE state IN ('deferred', 'pending', 'sending')
 
 -- outbox_said: in which conversation a message was said, by what its platform calls it --
 SELECT session FROM outbox WHERE channel = ? AND sent_id = ? AND sent_id <> '' AND state = 'sent' LIMIT 1

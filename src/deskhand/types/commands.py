@@ -36,6 +36,8 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("uncompact", "see all again that was summed up or shortened", rewinds=True),
         ChatCommand("agents", "the agents that you may talk to"),
         ChatCommand("jobs", "your jobs, and when they run next; /jobs NAME shows one"),
+        ChatCommand("quiet", "/quiet 22:00-07:00: what jobs have to say waits until the morning"),
+        ChatCommand("digest", "/digest 08:00 18:00: what jobs have to say comes then, at once"),
         ChatCommand("memory", "what I remember of you; /memory why, undo, keep or forget NUMBER"),
         ChatCommand("trust", "take what comes from a host as yours, here; /trust off ends it"),
         ChatCommand("model", "which model answers here; /model provider/name chooses one"),

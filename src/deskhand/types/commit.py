@@ -40,7 +40,8 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     addresses that may lead anywhere when it is read, as the conversation has read something from
     outside; None: all may. `aloud` is the language in which its words are spoken, '' for the one
     that they are in: what is sent is a voice message then. A `reaction` is an emoji that is set on
-    the message `reply_to`, and nothing is said.
+    the message `reply_to`, and nothing is said. `unasked`: nobody waits for it, since a job says
+    it; it is the person in whose chat it is said, '' where that is another's.
     """
 
     key: str
@@ -52,9 +53,10 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     links: tuple[str, ...] | None = None
     aloud: str | None = None
     reaction: str = ""
+    unasked: str | None = None
 
 
-OutboxState = Literal["drafting", "pending", "sending", "sent", "failed"]
+OutboxState = Literal["drafting", "deferred", "pending", "sending", "sent", "failed"]
 
 
 class OutboxRow(msgspec.Struct, frozen=True, gc=False):

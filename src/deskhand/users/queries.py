@@ -1,8 +1,10 @@
-"""Typed queries on the tables of people: users, tokens, pairings, the audit trail, and alerts."""
+"""Typed queries on the tables of people: users, tokens, pairings, the audit trail, alerts, and when
+they want to be told."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import time
 from typing import Any
 
 import msgspec
@@ -11,6 +13,7 @@ from ..store.base import Store
 from ..types.commit import Change, Outgoing
 from ..types.identity import Address, Inbound
 from ..types.people import SCOPES, AuditEntry, Identity, Pairing, Scope, TokenRow, User
+from .attention import Attention, format_hours, format_times, parse_hours, parse_times
 
 _encode = msgspec.json.encode
 _decode_address = msgspec.json.Decoder(Address).decode
@@ -399,3 +402,47 @@ def send_once(outgoing: Outgoing, at: float) -> Change:
 def _json_list(values: Collection[str]) -> str:
     """A list as the statements with json_each() take it."""
     return _encode(sorted(values)).decode()
+
+
+# What people want to be told when
+
+
+async def attention_of(store: Store, person: str) -> Attention:
+    """What this person wants."""
+    return _read_attention(await store.query("attention_get", (person,)))
+
+
+def attention_now(store: Store, person: str) -> Attention:
+    """The same, read at once."""
+    return _read_attention(store.query_sync("attention_get", (person,)))
+
+
+def _read_attention(rows: Iterable[tuple[Any, ...]]) -> Attention:
+    for quiet, digest in rows:
+        return Attention(parse_hours(quiet), parse_times(digest))
+    return Attention()
+
+
+def set_quiet_hours(person: str, hours: tuple[time, time] | None) -> Change:
+    """From now on these are the quiet hours of this person."""
+    return Change("attention_quiet", (person, format_hours(hours) if hours is not None else ""))
+
+
+def set_digest_times(person: str, times: Sequence[time]) -> Change:
+    """From now on this person is told at these times."""
+    return Change("attention_digest", (person, format_times(times)))
+
+
+def forget_attention(person: str) -> Change:
+    """Forget what this person wanted."""
+    return Change("attention_drop", (person,))
+
+
+async def find_reader(store: Store, address: Address) -> str:
+    """The user who reads in this chat, alone with the bot; '' where that is not known."""
+    rows = await store.query("attention_reader", (address.channel, address.account))
+    for user, external_id, body in rows:
+        paired = _decode_address(body) if body else None
+        if external_id == address.chat or (paired is not None and paired.chat == address.chat):
+            return str(user)
+    return ""

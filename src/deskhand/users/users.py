@@ -171,7 +171,8 @@ class LocalPeople(Credentials, Pairings):
         self._get_user(name)
         if name == OWNER_NAME:
             raise Refused(f"{OWNER_NAME!r} is the owner at this machine and cannot be removed")
-        await self._write("user removed", name, queries.remove_user(name))
+        removed = (queries.remove_user(name), queries.forget_attention(name))
+        await self._write("user removed", name, *removed)
 
     async def link(self, name: str, identity: Identity) -> User:
         self._require_owner("link identities")
