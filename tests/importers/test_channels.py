@@ -16,6 +16,7 @@ from deskhand.gateway.channel_loader import Unopened, open_channels
 from deskhand.importers.chat_addresses import Bot, Bots, find_bot_id, split_chat
 from deskhand.importers.model import ImportedHome
 from deskhand.importers.plan import make_plan
+from deskhand.importers.platform_settings import _join_url
 from deskhand.store.blobs import Blobs
 from deskhand.testing.clock import SetClock
 from deskhand.types.identity import Address
@@ -349,3 +350,8 @@ def test_a_thread_that_is_none_leads_nowhere() -> None:
         "no bot of b with a token is in this home"
     )
     assert bots.find_target("b", "slack", "C1") is None
+
+
+def test_a_port_of_thousands_of_digits_is_none() -> None:
+    assert _join_url("mqtt", "broker.example", "9" * 5000, usual=1883) == "mqtt://broker.example"
+    assert _join_url("mqtt", "broker.example", 8883, usual=1883) == "mqtt://broker.example:8883"

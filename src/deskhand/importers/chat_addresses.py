@@ -65,7 +65,7 @@ _THREAD_IDS: Mapping[str, re.Pattern[str]] = {
 }
 _NAMED_BY_ACCOUNT = frozenset({"telegram", "discord", "matrix", "mail"})
 """Kinds whose addresses name the bot, so that a chat goes on only where that is known."""
-_ANY_SENDER = frozenset({"mail", "mqtt"})
+_ONE_SENDER = frozenset({"mail", "mqtt"})
 """Kinds whose chats have one person or device each."""
 
 
@@ -187,7 +187,7 @@ def _is_group(kind: str, chat: str, *, alone: bool) -> bool:
         return chat.startswith("-")
     if kind == "slack":
         return not chat.startswith("D")
-    return not alone and kind not in _ANY_SENDER
+    return not alone and kind not in _ONE_SENDER
 
 
 def _why_unreachable(kind: str, chat: str, thread: str) -> str:

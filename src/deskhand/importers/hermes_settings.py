@@ -203,19 +203,19 @@ def convert_speech(tree: Tree, raw: Mapping[str, Any], keys: ImportedKeys) -> No
     speech = SpeechImport(tree.notes, keys.config.get("providers", {}))
     hears, speaks = snake_fields(raw.get("stt")), snake_fields(raw.get("tts"))
     if hears:
-        speech.take("hear", _find_engine("stt", hears))
+        speech.take("hear", _make_engine("stt", hears))
     if speaks.get("provider"):
-        speech.take("say", _find_engine("tts", speaks))
+        speech.take("say", _make_engine("tts", speaks))
     aloud = snake_fields(raw.get("voice")).get("auto_tts")
     if isinstance(aloud, bool) and (hears or speaks):
         speech.config["answer_aloud"] = aloud
     if speech.config:
         keys.config["speech"] = speech.config
-    if VOICE_KEY in keys.secrets and "OPENAI_API_KEY" not in keys.secrets:
-        keys.secrets["OPENAI_API_KEY"] = keys.secrets[VOICE_KEY]
+    if key := keys.secrets.pop(VOICE_KEY, ""):  # nothing here reads it under that name
+        keys.secrets.setdefault("OPENAI_API_KEY", key)
 
 
-def _find_engine(where: str, section: Mapping[str, Any]) -> ForeignEngine:
+def _make_engine(where: str, section: Mapping[str, Any]) -> ForeignEngine:
     provider = str(section.get("provider") or "")
     own = snake_fields(section.get(provider))
     return ForeignEngine(

@@ -385,9 +385,9 @@ def _convert_transports(notes: ImportNotes, keys: ImportedKeys) -> None:
         own = {ours: value for ours, value in named.items() if value != usual[ours]}
         channels[name] = own if name == "slack" else {"type": "slack", **own}
         bindings.append({"agent": str(agent), "channel": name})
-        agents = keys.config.setdefault("agents", {})
-        own_tools = agents.setdefault(str(agent), {}).setdefault("also_allow", [])
-        own_tools += [each for each in READING_TOOLS if each not in own_tools]
+        ours = keys.config.setdefault("agents", {}).setdefault(str(agent), {})
+        allowed = (*ours.get("also_allow", ()), *READING_TOOLS)
+        ours["also_allow"] = list(dict.fromkeys(allowed))
     if channels:
         keys.config["channels"] = {**keys.config.get("channels", {}), **channels}
         keys.config["bindings"] = [*keys.config.get("bindings", ()), *bindings]
