@@ -24,6 +24,7 @@ from ..types.turn import (
     is_handed_to,
     make_pending_ask,
     render_transcript,
+    transcribe_parts,
 )
 from .pending_annotations import add_annotation, add_sent_answer
 from .state import State, find_asked_calls
@@ -321,19 +322,13 @@ def _transcribe(state: State, recorded: e.Recorded, event: e.Transcribed) -> Non
     for at, shown in enumerate(state.messages):
         parts = shown.message.parts
         if any(_is_unheard(part, event.blob) for part in parts):
-            heard = [_with_transcript(part, event) for part in parts]
-            message = replace(shown.message, parts=tuple(heard))
+            heard = transcribe_parts(parts, {event.blob: render_transcript(event)})
+            message = replace(shown.message, parts=heard)
             state.messages[at] = replace(shown, message=message)
 
 
 def _is_unheard(part: Part, blob: str) -> bool:
     return isinstance(part, Audio) and part.blob == blob and part.transcript is None
-
-
-def _with_transcript(part: Part, event: e.Transcribed) -> Part:
-    if not isinstance(part, Audio) or not _is_unheard(part, event.blob):
-        return part
-    return replace(part, transcript=render_transcript(event))
 
 
 def _track_part(state: State, part: Part) -> None:

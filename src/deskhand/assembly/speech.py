@@ -13,10 +13,10 @@ from ..agent.state import State
 from ..config.config import Settings
 from ..net.client import Net
 from ..sandbox.base import Sandbox
-from ..speech.base import MAX_SAY_CHARS, OnShare, Recording, Sound, Speech, Voice, ignore_share
+from ..speech.base import MAX_SAY_CHARS, OnShare, Recording, Sound, Speech, Use, Voice, ignore_share
 from ..speech.local import LocalSpeech
 from ..speech.long_recordings import InPieces
-from ..speech.providers import ProviderAddress, Use, open_api_speech
+from ..speech.providers import ProviderAddress, open_api_speech
 from ..speech.settings import OFF, SpeechConfig, find_local_model, is_local
 from ..speech.voice_files import VoiceFiles
 from ..store.blobs import Blobs

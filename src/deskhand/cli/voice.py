@@ -15,8 +15,7 @@ from ..assembly.speech import SpeechEngines
 from ..config.config import Settings
 from ..net.client import Net
 from ..speech import espeak, recordings
-from ..speech.base import MAX_SAY_CHARS, WAV, Recording, Voice
-from ..speech.providers import Use
+from ..speech.base import MAX_SAY_CHARS, WAV, Recording, Use, Voice
 from ..speech.settings import OFF
 from ..speech.voice_files import PIPER, VoiceFiles
 from ..store.blobs import Blobs

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..config.keys import set_value
 from ..config.parse import parse_value
+from ..speech.base import Use
 from ..types.jobs import Job
 from .channels import HANDLED, convert_channels
 from .chat_addresses import KINDS, Bots, split_chat
@@ -37,7 +38,7 @@ from .settings import (
     snake_fields,
     take_env_keys,
 )
-from .speech import ForeignEngine, SpeechImport, Use
+from .speech import ForeignEngine, SpeechImport
 
 REASONS = {
     "restart.json": (

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from ..config.foreign_keys import FOREIGN_PROVIDER_NAMES, to_snake_case
+from ..speech.base import Use
 from ..speech.providers import read_providers
 from ..speech.settings import OFF, PROVIDER
 from .notes import ImportNotes
 
-Use = Literal["hear", "say"]
 LOCAL_NAMES = frozenset({"local", "piper", "faster_whisper", "whisper_local"})
 """How other systems call an engine on this machine that Deskhand has, too."""
 ALIASES = {"silicon": "siliconflow", "xiaomi": "xiaomi_mimo", "mimo": "xiaomi_mimo"}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import anyio.to_thread
 
 from ..assembly.speech import SpeechEngines
 from ..channels.spoken_text import render_spoken
-from ..speech.base import Sound, Voice
+from ..speech.base import Sound, Use, Voice
 from ..web.protocols import SpeechBackend
 
 
@@ -16,7 +14,7 @@ class SpeechApi:
     def __init__(self, engines: SpeechEngines) -> None:
         self._engines = engines
 
-    def find_problem(self, use: Literal["hear", "say"]) -> str:
+    def find_problem(self, use: Use) -> str:
         return self._engines.find_problem(use)
 
     async def render(self, markdown: str) -> str:

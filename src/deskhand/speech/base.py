@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -12,6 +12,8 @@ WAV = "audio/wav"
 MAX_SAY_CHARS = 4_000
 """A longer answer is not spoken."""
 
+Use = Literal["hear", "say"]
+"""What an engine is wanted for."""
 OnShare = Callable[[float], None]
 """Told which share of a recording was heard, from 0 to 1."""
 

@@ -15,14 +15,13 @@ from ..net.client import Net
 from ..net.url import parse_url
 from ..types.errors import AddressRefused, ConfigError
 from .api import ApiSpeech
-from .base import MAX_SAY_CHARS
+from .base import MAX_SAY_CHARS, Use
 from .deepgram_wire import DeepgramWire
 from .elevenlabs_wire import ElevenLabsWire
 from .google_wire import GoogleWire
 from .openai_wire import OpenAIWire, SoundFormat
 from .wire import SpeechProvider, SpeechWire
 
-Use = Literal["hear", "say"]
 WireName = Literal["openai", "deepgram", "elevenlabs", "google"]
 
 

@@ -41,7 +41,7 @@ from ..sandbox.choose import open_sandbox
 from ..secrets.proxy_keys import HAS_CRYPTOGRAPHY
 from ..secrets.redaction import open_secrets
 from ..secrets.secrets import SecretEntry
-from ..speech.providers import Use
+from ..speech.base import Use
 from ..speech.settings import OFF
 from ..store.blobs import Blobs
 from ..tools.convert import INSTALL_COMMAND as WEB

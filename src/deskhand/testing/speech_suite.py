@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol
+from typing import Protocol
 
 import anyio
 
-from ..speech.base import MAX_SAY_CHARS, OGG, WAV, Heard, Recording, Speech, Voice
+from ..speech.base import MAX_SAY_CHARS, OGG, WAV, Heard, Recording, Speech, Use, Voice
 from ..types.errors import SpeechError
 from .speech import make_wav
 
-Use = Literal["hear", "say"]
 WAIT_S = 60.0
 """So long a call may take on a slow machine."""
 SENTENCE = "The quick brown fox jumps over the lazy dog."

@@ -166,15 +166,20 @@ def render_transcript(event: Transcribed) -> str:
     return event.text or "[voice message in which nobody speaks]"
 
 
+def transcribe_parts(parts: Sequence[Part], transcripts: Mapping[str, str]) -> tuple[Part, ...]:
+    """These parts, with what stands for the recordings of these blobs."""
+    return tuple(
+        replace(part, transcript=transcripts.get(part.blob))
+        if isinstance(part, Audio) and part.transcript is None
+        else part
+        for part in parts
+    )
+
+
 def with_transcript(received: MessageReceived, heard: Transcribed) -> MessageReceived:
     """The message with what was heard in this recording of it."""
-    parts = [
-        replace(part, transcript=render_transcript(heard))
-        if isinstance(part, Audio) and part.blob == heard.blob and part.transcript is None
-        else part
-        for part in received.message.parts
-    ]
-    return replace(received, message=replace(received.message, parts=tuple(parts)))
+    parts = transcribe_parts(received.message.parts, {heard.blob: render_transcript(heard)})
+    return replace(received, message=replace(received.message, parts=parts))
 
 
 def is_handed_to(call: OpenCall, to: HandedTo) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 
 from ..types import events as e
 from ..types.messages import Audio, File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
-from .heard import with_transcripts
+from .transcripts import with_transcripts
 
 Redact = Callable[[str], str]
 Block = dict[str, Any]

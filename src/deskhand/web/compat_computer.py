@@ -17,11 +17,11 @@ from ..types.messages import Message, ResultStatus, ToolResult, Usage
 from .conversations import Say, build_message, submit_body, token_usage
 from .dialect_computer import ComputerDialectState, mode_of, options_of, result_of, translate
 from .errors import HttpProblem, bad_request, not_found, to_sentence
-from .heard import text_with_transcripts, with_transcripts
 from .job_views import JobRowView
 from .routing import Call, Endpoint
 from .session import load_state
 from .tasks import limits_of
+from .transcripts import text_with_transcripts, with_transcripts
 from .visible_sessions import find_session, require_session, session_from_path
 
 ANSWER_S = 600.0

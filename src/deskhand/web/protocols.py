@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import msgspec
 from anyio import CapacityLimiter, Event
 
 from ..agent.state import State
 from ..models.answer_schema import make_check_limiter
-from ..speech.base import Sound
+from ..speech.base import Sound, Use
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import ToolScope
@@ -313,7 +313,7 @@ class SetupBackend(Protocol):
 class SpeechBackend(Protocol):
     """The engines that hear and speak, as they are set up."""
 
-    def find_problem(self, use: Literal["hear", "say"]) -> str:
+    def find_problem(self, use: Use) -> str:
         """Why this does not work here, with what to do; '' where nothing is known against it."""
         ...
 

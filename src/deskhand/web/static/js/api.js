@@ -25,9 +25,10 @@ export async function call(method, path, body = undefined) {
   return answer.status === 204 ? null : await answer.json();
 }
 
-/** The bytes at this path. Throws ApiError, and AbortError once `signal` is aborted. */
-export async function fetchBytes(path, signal = undefined) {
-  return (await request("GET", path, undefined, signal)).arrayBuffer();
+/** The Blob at this path. Throws ApiError, and AbortError once `signal` is aborted. */
+export async function fetchBlob(path, signal = undefined) {
+  const answer = await request("GET", path, undefined, signal);
+  return answer.blob();
 }
 
 async function request(method, path, body, signal) {

@@ -2,10 +2,10 @@
 
 import { answerAsk } from "./actions.js";
 import { isEdit, ProposedDiff } from "./diff.js";
-import { formatDateTime, formatTime } from "./format.js";
+import { capitalize, formatDateTime, formatTime } from "./format.js";
 import { Icon } from "./icons.js";
 import { html, useState } from "./lib.js";
-import { capitalize, describeChanges, parseRun, RUN, RunApproval } from "./programs.js";
+import { describeChanges, parseRun, RUN, RunApproval } from "./programs.js";
 import { hasScope } from "./state.js";
 
 const ALL = { once: "Allow all once", each: "Ask one by one", no: "Allow none" };

@@ -10,7 +10,7 @@ import {
   files,
   listenForDrops,
   listUploaded,
-} from "./attached.js";
+} from "./composer-files.js";
 import { Icon, IconButton } from "./icons.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, signal, useEffect, useLayoutEffect, useRef } from "./lib.js";

@@ -37,6 +37,8 @@ export function formatMoney(usd) {
 export const pluralize = (number, one, more = `${one}s`) =>
   `${number} ${number === 1 ? one : more}`;
 
+export const capitalize = (text) => text && text[0].toUpperCase() + text.slice(1);
+
 export function formatTime(timestamp) {
   return new Date(timestamp * 1000).toLocaleTimeString(undefined, {
     hour: "2-digit",

@@ -22,12 +22,19 @@ export function workspaceFile(path) {
   };
 }
 
-const DEFAULT_NAMES = { audio: "voice message", image: "picture" };
+const SOUND_ENDINGS = { "audio/ogg": "ogg", "audio/webm": "webm", "audio/mp4": "m4a" };
+
+/** What a file without a name is called when it is downloaded. */
+function nameOf(part) {
+  if (part.type === "image") return "picture";
+  if (part.type !== "audio") return "file";
+  return `voice message.${SOUND_ENDINGS[part.mime?.split(";")[0]] ?? "wav"}`;
+}
 
 /** A file that a message or a result of this conversation names; null where its bytes are gone. */
 export function sentFile(part) {
   if (!part.blob) return null;
-  const name = part.name || (DEFAULT_NAMES[part.type] ?? "file");
+  const name = part.name || nameOf(part);
   const session = encodeURIComponent(route.value.name);
   const query = `session=${session}&name=${encodeURIComponent(name)}`;
   const blobPath = `/api/blobs/${part.blob}`;

@@ -1,6 +1,7 @@
 // The programs of small models: what they change, what came of them, and the question before a run.
 
 import { Diff, displayPath, escapeInvisible } from "./diff.js";
+import { capitalize } from "./format.js";
 import { html } from "./lib.js";
 import { developer } from "./state.js";
 
@@ -99,8 +100,6 @@ function describeRehearsal(status, text) {
   const came = parseOutcome(text);
   return came ? `Rehearsed: ${describeOutcome(came)}` : "Rehearsed";
 }
-
-export const capitalize = (text) => text && text[0].toUpperCase() + text.slice(1);
 
 /** What such a call shows when it is opened. */
 export function ProgramDetails({ item, status, text }) {

@@ -1,5 +1,7 @@
 // One line on what a turn did, from its calls.
 
+import { capitalize } from "./format.js";
+
 const READS = new Set([
   "read_file",
   "list_files",
@@ -50,8 +52,7 @@ export function summarizeTurn(turn) {
     said.push(`used ${name}${times > 1 ? ` ${times} times` : ""}`);
   if (failed) said.push(`${plural(failed, "call")} failed`);
   if (denied) said.push(`${plural(denied, "call")} not allowed`);
-  const line = said.join(", ");
-  return line && line[0].toUpperCase() + line.slice(1);
+  return capitalize(said.join(", "));
 }
 
 const plural = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;

@@ -4,7 +4,14 @@ import { branchSession, retryTurn, rewindSession } from "./actions.js";
 import { Ask } from "./asks.js";
 import { ToolFiles } from "./attachment.js";
 import { isUnheard } from "./fold-items.js";
-import { formatCount, formatDateTime, formatDuration, formatTime, pluralize } from "./format.js";
+import {
+  capitalize,
+  formatCount,
+  formatDateTime,
+  formatDuration,
+  formatTime,
+  pluralize,
+} from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { html, useLayoutEffect, useState } from "./lib.js";
 import { UserMessage } from "./message.js";
@@ -240,7 +247,7 @@ function Working({ turn, now }) {
   return html`
     <p class="working">
       <span class="spin"></span>
-      ${status[0].toUpperCase() + status.slice(1)}
+      ${capitalize(status)}
     </p>
   `;
 }
@@ -259,7 +266,6 @@ function SpeakButton({ turn }) {
       name=${now ? "stop" : "speaker"}
       little
       label=${now ? "Stop reading" : "Read this answer aloud"}
-      aria-pressed=${String(now)}
       onClick=${now ? stopSpeaking : () => readAnswer(number)}
     />
   `;

@@ -19,28 +19,40 @@ export const phase = computed(() => {
 export const speaking = signal(null);
 const FRESH_S = 30; // an answer that ended earlier is not read aloud by itself
 
-/** Whether a person can talk here: in this browser, and to this Deskhand. */
-export const canRecord = () =>
-  hasScope("chat") &&
-  canHear() &&
+export const browserCanRecord = () =>
   typeof MediaRecorder === "function" &&
   RECORDED_TYPES.some((type) => MediaRecorder.isTypeSupported(type));
+
+/** Whether a person can talk here: in this browser, and to this Deskhand. */
+export const canRecord = () => hasScope("chat") && canHear() && browserCanRecord();
 
 /** The last answer of a turn, or undefined. */
 export const lastAnswer = (turn) =>
   turn.items.findLast((item) => item.kind === "answer" && item.text.trim());
 
+/** Ends what sounds, an answer or a recording; null where nothing does. */
+export const sounding = { stop: null };
+
+/** End whatever sounds. */
+export function stopSound() {
+  sounding.stop?.();
+  sounding.stop = null;
+}
+
 export function stopSpeaking() {
   speaking.value?.stop();
-  speaking.value = null;
 }
 
 /** Read the answer of this event aloud. Where nobody asked for it, some failures stay unsaid. */
 export async function readAnswer(number, unasked = false) {
-  stopSpeaking();
+  stopSound();
   const { name } = route.value;
   const aborter = new AbortController();
-  const stop = () => aborter.abort();
+  const stop = () => {
+    aborter.abort();
+    if (speaking.value?.stop === stop) speaking.value = null;
+  };
+  sounding.stop = stop;
   speaking.value = { n: number, playing: false, stop };
   try {
     const { playAnswer } = await import("./voice/aloud.js");
@@ -68,9 +80,10 @@ effect(() => {
   before = state;
   const turn = state.turns.findLast((one) => one.reason === "done");
   if (!turn) return;
-  const fresh = ended && !document.hidden && Date.now() / 1000 - turn.end < FRESH_S;
-  const wanted = answersSpoken(turn) || (fresh && readAloud.value === "always");
-  const answer = wanted && lastAnswer(turn);
+  const recent = Date.now() / 1000 - turn.end < FRESH_S;
+  const always = ended && !document.hidden && readAloud.value === "always";
+  const wanted = answersSpoken(turn) || always;
+  const answer = recent && wanted && lastAnswer(turn);
   if (answer) queueMicrotask(() => readAnswer(answer.n, true));
 });
 

@@ -1,12 +1,10 @@
 // The first steps: a model, permissions, your name, a chat program. All can be skipped or repeated.
 
 import { get, post } from "../api.js";
-import { formatBytes } from "../format.js";
+import { capitalize, formatBytes } from "../format.js";
 import { html, useEffect, useState } from "../lib.js";
 import { announce, attempt, hasScope } from "../state.js";
 import { Empty, Loaded, Section, submitFields, svgDataUrl, useFetch } from "./parts.js";
-
-const capitalize = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const describePull = ({ model, done, size }) =>
   `Fetching ${model}: ${formatBytes(done)} of ${formatBytes(size)}`;

@@ -1,13 +1,13 @@
 // When this browser reads answers aloud, and whether Deskhand hears and speaks.
 
 import { html } from "../lib.js";
-import { currentUser, readAloud, setReadAloud } from "../state.js";
-import { canRecord } from "../voice.js";
+import { currentUser, hasScope, readAloud, setReadAloud } from "../state.js";
+import { browserCanRecord } from "../voice.js";
 import { Section } from "./parts.js";
 
 const CHOICES = [
   ["spoken", "When I spoke", "An answer to what you said in this browser is read aloud"],
-  ["always", "Always", "While this page is in sight"],
+  ["always", "Always", "Each answer that ends while this page is visible"],
   ["never", "Never", "The speaker below an answer still reads it"],
 ];
 
@@ -49,8 +49,11 @@ export function VoiceSettings() {
 }
 
 function describeTalking() {
-  return canRecord()
-    ? "Hold the microphone beside the message field while you speak, and let go to send. Or " +
-        "press it once to begin and once more to send. Esc discards what you said."
-    : "This browser cannot record. Use another browser, or attach a recording as a file.";
+  if (!hasScope("chat")) return "You may read here, and not write.";
+  if (!browserCanRecord())
+    return "This browser cannot record. Use another browser, or attach a recording as a file.";
+  return (
+    "Hold the microphone beside the message field while you speak, and let go to send. Or press " +
+    "it once to begin and once more to send. Esc discards what you said."
+  );
 }

@@ -1,6 +1,6 @@
 // Plays an answer as it is read aloud by Deskhand.
 
-import { fetchBytes, sessionPath } from "../api.js";
+import { fetchBlob, sessionPath } from "../api.js";
 
 const KEPT = 6; // answers whose sound is kept, to be heard again
 const kept = new Map();
@@ -12,10 +12,11 @@ export async function playAnswer(name, number, signal, onPlay) {
   player ??= new Audio(); // one for all: a browser that let it play once lets it play again
   const address = URL.createObjectURL(sound);
   player.src = address;
-  signal.addEventListener("abort", () => player.pause(), { once: true });
   try {
     const over = new Promise((resolve) => {
-      player.onended = player.onpause = resolve;
+      player.onended = resolve;
+      player.onpause = resolve;
+      signal.addEventListener("abort", resolve, { once: true });
     });
     await player.play();
     if (signal.aborted) return;
@@ -24,6 +25,7 @@ export async function playAnswer(name, number, signal, onPlay) {
   } catch (error) {
     if (!signal.aborted) throw new Error(explainSilence(error));
   } finally {
+    if (player.src === address) player.pause(); // else another answer plays by now
     URL.revokeObjectURL(address);
   }
 }
@@ -31,8 +33,7 @@ export async function playAnswer(name, number, signal, onPlay) {
 async function loadAnswer(name, number, signal) {
   const path = sessionPath(name, `/messages/${number}/speech`);
   if (!kept.has(path)) {
-    const bytes = await fetchBytes(path, signal);
-    kept.set(path, new Blob([bytes]));
+    kept.set(path, await fetchBlob(path, signal));
     if (kept.size > KEPT) kept.delete(kept.keys().next().value);
   }
   return kept.get(path);

@@ -4,7 +4,7 @@ import { formatClock } from "../format.js";
 import { Icon } from "../icons.js";
 import { html, useEffect } from "../lib.js";
 import { announce, problem, showError } from "../state.js";
-import { phase, recording, stopSpeaking } from "../voice.js";
+import { phase, recording, stopSound } from "../voice.js";
 import { openRecording } from "./recorder.js";
 
 const LONGEST_S = 600;
@@ -14,6 +14,9 @@ const AWAY_PX = 90; // so far the finger slides to discard it
 const TICK_MS = 100;
 const BARS = 32;
 const LABEL = "Hold to talk";
+const TOO_SHORT =
+  "That was too short. Hold the button while you speak, or press it once to begin and once more " +
+  "to send.";
 
 let current = null; // {began, deliver, opened, timer}: what is recorded
 let press = null; // {at, x, y, ends}: the button is down
@@ -22,12 +25,12 @@ function update(change) {
   if (recording.value) recording.value = { ...recording.value, ...change };
 }
 
-async function begin(deliver) {
-  stopSpeaking();
+async function begin(deliver, slides) {
+  stopSound();
   problem.value = null;
   const mine = { deliver, began: 0, opened: null, timer: 0 };
   current = mine;
-  recording.value = { asking: true, held: true, away: false, seconds: 0, levels: [] };
+  recording.value = { asking: true, held: true, away: false, slides, seconds: 0, levels: [] };
   try {
     mine.opened = await openRecording();
   } catch (error) {
@@ -65,9 +68,10 @@ function end() {
 /** Throw away what was recorded. */
 export function discard() {
   if (!current) return;
-  current.opened?.discard();
+  const { opened } = current;
+  opened?.discard();
   end();
-  announce("The recording is discarded");
+  if (opened) announce("The recording is discarded");
 }
 
 /** Hand over what was recorded, to be sent at once or with the next message. */
@@ -77,14 +81,15 @@ export async function finish(send = true) {
   const seconds = (performance.now() - began) / 1000;
   end();
   const sound = await opened.finish();
-  if (seconds < SHORTEST_S || !sound.size)
-    showError(new Error("That was too short. Hold the button while you speak, or press it twice."));
+  if (seconds < SHORTEST_S || !sound.size) showError(new Error(TOO_SHORT));
   else deliver(sound, send);
 }
 
-function pressDown(deliver, place = { clientX: 0, clientY: 0 }) {
-  press = { at: performance.now(), x: place.clientX, y: place.clientY, ends: Boolean(current) };
-  if (!current) begin(deliver);
+/** `place` is where a finger or a mouse is; a key has none, and cannot slide away. */
+function pressDown(deliver, place = null) {
+  const { clientX: x, clientY: y } = place ?? {};
+  press = { at: performance.now(), x, y, ends: Boolean(current) };
+  if (!current) begin(deliver, Boolean(place));
 }
 
 function letGo() {
@@ -129,10 +134,9 @@ export function TalkButton({ deliver }) {
   return html`
     <button
       type="button"
-      class="ib talk-button"
+      class=${`ib talk-button ${phase.value ? "on" : ""}`}
       aria-label=${phase.value ? "Send the recording" : LABEL}
       title=${`${LABEL}, or press once to begin and once to send`}
-      aria-pressed=${String(Boolean(phase.value))}
       onPointerDown=${(event) => {
         if (event.button) return;
         event.currentTarget.setPointerCapture(event.pointerId);
@@ -165,11 +169,12 @@ export function TalkButton({ deliver }) {
   `;
 }
 
-function describe({ asking, held, away, seconds }) {
+function describe({ asking, held, away, slides, seconds }) {
   if (asking) return "Waiting for the microphone";
   if (away) return "Release to discard";
   if (LONGEST_S - seconds < 60) return `${formatClock(LONGEST_S - seconds)} left`;
-  return held ? "Release to send. Slide away to discard." : "Press Send when you are done";
+  if (!held) return "Press Send when you are done";
+  return slides ? "Release to send. Slide away to discard." : "Release to send. Esc discards.";
 }
 
 export function RecordingBar() {

@@ -1,27 +1,33 @@
 // A small player for a recording that somebody has sent.
 
-import { fetchBytes } from "../api.js";
+import { fetchBlob } from "../api.js";
 import { formatClock } from "../format.js";
 import { IconButton } from "../icons.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { sentFile } from "../preview.js";
 import { attempt } from "../state.js";
-import { stopSpeaking } from "../voice.js";
-
-let playing = null; // one plays at a time
+import { sounding, stopSound } from "../voice.js";
 
 export function Player({ part }) {
   const sound = useRef(null);
+  const loading = useRef(null);
+  const isShown = useRef(true);
   const [state, setState] = useState({ on: false, at: 0, length: 0, gone: false });
   const change = (more) => setState((before) => ({ ...before, ...more }));
   const file = sentFile(part);
-  useEffect(() => () => closeSound(sound.current), []);
+  useEffect(
+    () => () => {
+      isShown.current = false;
+      closeSound(sound.current);
+    },
+    [],
+  );
   if (!file) return null;
 
   const load = async () => {
-    const bytes = await attempt(() => fetchBytes(file.raw));
-    if (!bytes) return null;
-    const made = new Audio(URL.createObjectURL(new Blob([bytes], { type: part.mime })));
+    const blob = await attempt(() => fetchBlob(file.raw));
+    if (!blob || !isShown.current) return null;
+    const made = new Audio(URL.createObjectURL(new Blob([blob], { type: part.mime })));
     made.onplay = () => change({ on: true });
     made.onpause = () => change({ on: false });
     made.ontimeupdate = () => change({ at: made.currentTime });
@@ -32,15 +38,19 @@ export function Player({ part }) {
     return made;
   };
   const toggle = async () => {
-    stopSpeaking();
-    if (state.on) {
-      sound.current.pause();
+    stopSound();
+    if (state.on) return;
+    loading.current ??= load();
+    const opened = await loading.current;
+    if (!opened) {
+      loading.current = null; // it may be tried again
       return;
     }
-    sound.current ??= await load();
-    if (playing !== sound.current) playing?.pause();
-    playing = sound.current;
-    await playing?.play().catch(() => change({ gone: true }));
+    sound.current = opened;
+    sounding.stop = () => opened.pause();
+    await opened.play().catch((error) => {
+      if (error.name !== "AbortError") change({ gone: true }); // else it was paused meanwhile
+    });
   };
 
   const length = state.length || part.heard?.seconds || 0;
@@ -65,7 +75,7 @@ export function Player({ part }) {
         step="0.1"
         value=${state.at}
         disabled=${!sound.current || !length}
-        aria-label="Place in the recording"
+        aria-label="Position in the recording"
         aria-valuetext=${`${formatClock(state.at)} of ${formatClock(length)}`}
         onInput=${(event) => {
           sound.current.currentTime = Number(event.target.value);
@@ -80,5 +90,4 @@ function closeSound(sound) {
   if (!sound) return;
   sound.pause();
   URL.revokeObjectURL(sound.src);
-  if (playing === sound) playing = null;
 }

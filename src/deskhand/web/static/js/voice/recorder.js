@@ -20,15 +20,28 @@ const INSECURE =
 /** Begin to record. Throws an Error that names the next step. */
 export async function openRecording() {
   const stream = await openMicrophone();
+  try {
+    return record(stream);
+  } catch (error) {
+    stopTracks(stream);
+    throw error;
+  }
+}
+
+function stopTracks(stream) {
+  for (const track of stream.getTracks()) track.stop();
+}
+
+function record(stream) {
   const mimeType = RECORDED_TYPES.find((type) => MediaRecorder.isTypeSupported(type));
   const recorder = new MediaRecorder(stream, { mimeType, audioBitsPerSecond: BITS_PER_SECOND });
   const chunks = [];
   recorder.ondataavailable = ({ data }) => chunks.push(data);
-  const meter = openMeter(stream);
   recorder.start(CHUNK_MS);
+  const meter = openMeter(stream);
   const close = () => {
     meter.close();
-    for (const track of stream.getTracks()) track.stop();
+    stopTracks(stream);
   };
   return {
     readLevel: meter.read,

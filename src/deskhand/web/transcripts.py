@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ..types import events as e
 from ..types.messages import Audio, Message
-from ..types.turn import render_transcript
+from ..types.turn import render_transcript, transcribe_parts
 
 
 def with_transcripts(log: Iterable[e.Recorded]) -> Iterator[e.Recorded]:
@@ -21,20 +21,11 @@ def with_transcripts(log: Iterable[e.Recorded]) -> Iterator[e.Recorded]:
     for recorded in events:
         event = recorded.event
         if heard and isinstance(event, e.MessageReceived):
-            message = _with_transcripts(event.message, heard)
+            parts = transcribe_parts(event.message.parts, heard)
+            message = replace(event.message, parts=parts)
             yield replace(recorded, event=replace(event, message=message))
         else:
             yield recorded
-
-
-def _with_transcripts(message: Message, heard: dict[str, str]) -> Message:
-    parts = [
-        replace(part, transcript=heard.get(part.blob))
-        if isinstance(part, Audio) and part.transcript is None
-        else part
-        for part in message.parts
-    ]
-    return replace(message, parts=tuple(parts))
 
 
 def text_with_transcripts(message: Message) -> str:

@@ -6,7 +6,7 @@ import { Icon, IconButton } from "./icons.js";
 import { html, signal } from "./lib.js";
 import { announce, showError } from "./state.js";
 
-/** `{key, name, size, mime, blob?, thumb?, problem?, spoken?}` */
+/** `{key, name, size, mime, blob?, thumb?, problem?, retry?, spoken?}` */
 export const files = signal([]);
 export const dropping = signal(false);
 
