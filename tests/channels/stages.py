@@ -52,10 +52,14 @@ async def settle(stage: Stage) -> None:
 class SlackStage:
     keeps = True
 
-    def __init__(self, server: SlackServer, state: Path) -> None:
+    def __init__(self, server: SlackServer, state: Path, webhook: str = "") -> None:
         self._server = server
-        tokens = {"SLACK_BOT_TOKEN": server.token, "SLACK_APP_TOKEN": server.app_token}
-        config = ChannelConfig(base_url=server.base_url.removesuffix("/"))
+        tokens = {
+            "SLACK_BOT_TOKEN": server.token,
+            "SLACK_APP_TOKEN": server.app_token,
+            "SLACK_SIGNING_SECRET": server.signing_secret,
+        }
+        config = ChannelConfig(base_url=server.base_url.removesuffix("/"), webhook=webhook)
         self._context = MemoryContext("slack", config, state, tokens=tokens)
         self.nowhere = Address("slack", server.workspace.bot, "C0NOWHERE")
         self.opened: list[Closing] = []

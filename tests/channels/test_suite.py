@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import anyio
 import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
 from deskhand.channels.base import Channel
+from deskhand.channels.slack.channel import SlackChannel
 from deskhand.channels.telegram.channel import TelegramChannel
+from deskhand.channels.webhook import Webhook
+from deskhand.config.clock import SystemClock
 from deskhand.testing.channel import MemoryContext, MemoryEditor
 from deskhand.testing.channel_suite import CASES, Case, Stage
 from deskhand.testing.discord.server import DiscordServer
@@ -27,6 +32,7 @@ from deskhand.testing.twitch.server import TwitchServer
 from deskhand.types.identity import Address, Said
 from deskhand.types.labels import Label
 from deskhand.types.messages import Audio, File, Image, Message, Text
+from deskhand.types.webhooks import WebhookRequest
 
 from .stages import (
     DiscordStage,
@@ -39,6 +45,7 @@ from .stages import (
 )
 
 ANN = 77
+PUBLIC = "https://desk.example.org"
 _NUMBERS = count(1)
 SERVERS: dict[str, tuple[Any, Any]] = {
     "slack": (SlackStage, SlackServer),
@@ -229,11 +236,53 @@ class TelegramStage:
         await (self._server.stop() if gone else self._server.start(self._server.port))
 
 
+class TelegramWebhookStage(TelegramStage):
+    """Telegram, which posts what happens."""
+
+    def __init__(self, server: TelegramServer, open_: Callable[[], TelegramChannel]) -> None:
+        super().__init__(server, open_)
+        self._newest: TelegramChannel | None = None
+
+    def open(self) -> Channel:
+        channel = super().open()
+        assert isinstance(channel, TelegramChannel)
+        channel.webhook_check_s = 0.1
+        self._newest = channel
+        return channel
+
+    async def post(self, headers: dict[str, str], body: bytes) -> int:
+        return await post_to(self._newest, headers, body)
+
+
+class SlackWebhookStage(SlackStage):
+    """Slack, which posts what happens."""
+
+    def open(self) -> Channel:
+        channel = super().open()
+        assert isinstance(channel, SlackChannel)
+        channel.webhook_check_s = 0.1
+        return channel
+
+    async def post(self, headers: dict[str, str], body: bytes) -> int:
+        return await post_to(self.opened[-1] if self.opened else None, headers, body)
+
+
+async def post_to(channel: object, headers: dict[str, str], body: bytes) -> int:
+    """As a platform posts to our server. Nobody is there before a channel is opened."""
+    if channel is None:
+        return 502
+    assert isinstance(channel, Webhook)
+    lowered = {name.lower(): value for name, value in headers.items()}
+    return (await channel.take_webhook(WebhookRequest(lowered, body))).status
+
+
 PLATFORMS = (
     "memory",
     "platform",
     "telegram",
+    "telegram-webhook",
     "slack",
+    "slack-webhook",
     "discord",
     "twitch",
     "mqtt",
@@ -253,7 +302,7 @@ def homeserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homeserver]
 async def stage(
     request: pytest.FixtureRequest,
     server: TelegramServer,
-    open_channel: Callable[[], TelegramChannel],
+    open_channel: Callable[..., TelegramChannel],
     tmp_path: Path,
 ) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
@@ -261,6 +310,21 @@ async def stage(
             yield MemoryStage()
         elif request.param == "telegram":
             yield TelegramStage(server, open_channel)
+        elif request.param == "telegram-webhook":
+            posting = TelegramWebhookStage(server, partial(open_channel, webhook=PUBLIC))
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(server.post_updates, posting.post)
+            yield posting
+            tasks.cancel_scope.cancel()
+        elif request.param == "slack-webhook":
+            slack = await stack.enter_async_context(SlackServer())
+            found = SlackWebhookStage(slack, tmp_path / "state", PUBLIC)
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(slack.post_events, found.post, SystemClock())
+            yield found
+            for channel in found.opened:
+                await channel.close()
+            tasks.cancel_scope.cancel()
         elif request.param == "platform":
             platform = PlatformStage(await stack.enter_async_context(aiohttp.ClientSession()))
             await platform.start()

@@ -136,6 +136,7 @@ PUBLIC_ROUTES = {
     "GET /auth/sign-in",
     "GET /auth/callback",
     "POST /api/hooks/{name}",
+    "POST /api/hooks/channels/{name}",
     "GET /.well-known/agent-card.json",
     "POST /auth/device",
     "POST /auth/token",

@@ -16,7 +16,7 @@ from deskhand.config.clock import SystemClock
 from deskhand.config.config import read_settings
 from deskhand.models.base import Model
 from deskhand.net.client import Net
-from deskhand.runtime.app import App, Parts, open_app
+from deskhand.runtime.app import App, Parts, open_app, with_channels
 from deskhand.runtime.http_server import AppServer
 from deskhand.sandbox.choose import Proven, open_sandbox
 from deskhand.speech.base import Speech
@@ -95,10 +95,11 @@ async def serving(  # noqa: PLR0913 -- what few tests need has a default
     net: Net | None = None,
     sandbox: Callable[[], Awaitable[Proven]] = open_sandbox,
     engine: Speech | None = None,
+    with_platforms: bool = False,
     **config: Any,
 ) -> AsyncIterator[Served]:
     """With `tools` None the agent has its real ones. `engine` hears and speaks. `config` are keys
-    of the configuration."""
+    of the configuration, of which the channels are opened `with_platforms`."""
     raw = {"defaults": {"models": ["scripted/echo"]}, **config}
     raw["web"] = {"port": 0, **config.get("web", {})}
     (home / "deskhand.yaml").write_bytes(msgspec.json.encode(raw))
@@ -121,6 +122,8 @@ async def serving(  # noqa: PLR0913 -- what few tests need has a default
             sandbox=sandbox,
             speech=engine,
         )
+        if with_platforms:
+            parts = with_channels(parts, settings)
         async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
             tasks.start_soon(drive, app)
             await until(lambda: bool(app.address))

@@ -29,7 +29,9 @@ class ChannelConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `base_url` is the server: one of one's own, a homeserver, a broker, a mail server that is read;
     `send_url` is the one by which mail is sent. `user` is the name of the account there. `rooms`
-    are the chats to join. `prefix` begins the topics of MQTT. `verified_by` is the name under which
+    are the chats to join. With `webhook`, the public https address of the page's server, Telegram
+    or Slack posts what happens; `signing_secret_env` names the variable of Slack's secret for that.
+    `prefix` begins the topics of MQTT. `verified_by` is the name under which
     the own mail server says whose a mail is."""
 
     type: str = ""
@@ -44,6 +46,8 @@ class ChannelConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     send_url: str = ""
     user: str = ""
     rooms: tuple[str, ...] = ()
+    webhook: str = ""
+    signing_secret_env: str = ""
     prefix: str = "operator"
     verified_by: str = ""
     enabled: bool = True

@@ -33,6 +33,7 @@ from ..web.sign_in import SignIn
 from ..web.sockets import FRAME_BYTES
 from .admin_api import RunningAdmin
 from .app import App
+from .channel_webhooks import ChannelWebhooks
 from .held_api import HeldApi
 from .onboarding import Onboarding
 from .speech_api import SpeechApi
@@ -138,6 +139,7 @@ class AppServer:
             held=HeldApi(app.features.host),
             setup=Onboarding(app, self._models, tasks, app.current.reload),
             speech=SpeechApi(app.speech),
+            take_webhook=ChannelWebhooks(app.parts.channels).take,
             blobs=app.blobs,
             clock=app.parts.clock,
             ids=app.parts.ids,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -21,6 +21,7 @@ from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
 from ..types.people import People
+from ..types.webhooks import WebhookAnswer, WebhookRequest
 from .alert_views import AlertView
 from .held_views import HeldView, SeenView
 from .job_views import (
@@ -346,6 +347,9 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     held: HeldFilesBackend
     setup: SetupBackend
     speech: SpeechBackend
+    take_webhook: Callable[[str, WebhookRequest], Awaitable[WebhookAnswer]]
+    """What a platform posts for the channel of this name. Raises Refused where there is none that
+    it could post for, or it is not signed."""
     blobs: Blobs
     clock: Clock
     ids: Ids

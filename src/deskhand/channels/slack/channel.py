@@ -7,8 +7,8 @@ inbound is asked for, and never before: Slack sends it again, also on the next c
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,9 +18,10 @@ import websockets
 from websockets.exceptions import WebSocketException
 
 from ...types.commit import Outgoing
-from ...types.errors import BlobMissing, ConfigError, SendRefused
+from ...types.errors import BlobMissing, ConfigError, Refused, SendRefused
 from ...types.identity import Address, Edit, Inbound
 from ...types.reactions import EMOJIS
+from ...types.webhooks import UNREADABLE, WebhookAnswer, WebhookRequest
 from ..base import (
     Acknowledging,
     Allowing,
@@ -48,8 +49,10 @@ from ..pieces import Attachment, MessageForm, Piece, find_attachment_name, prepe
 from ..rich_text import Rich
 from ..thread_roots import remember_thread
 from ..web_api import ApiFault, WebApi
+from ..webhook import PostedEvents, make_webhook_address
 from .history import History
 from .reader import Json, Reader, make_message_id, parse_message_ts
+from .signature import read_posted, verify_slack
 from .translate import call_slack, make_blocks, make_fallback, translate_error
 
 log = logging.getLogger(__name__)
@@ -59,6 +62,10 @@ FORM = MessageForm(text=4000)
 EDIT_INTERVAL_S = 1.2
 """https://docs.slack.dev/apis/web-api/rate-limits: about fifty changes a minute."""
 MAX_ENVELOPE_BYTES = 2**24
+WEBHOOK_PATIENCE_S = 2.5
+"""Slack waits for three seconds, and sends it again then:
+https://docs.slack.dev/apis/events-api/#responding."""
+WEBHOOK_CHECK_S = 300.0
 SHORT_S = 3.0
 """After a connection that ended sooner there is a pause."""
 READ_REACTION = "👀"
@@ -71,8 +78,18 @@ def open_slack(context: ChannelContext) -> SlackChannel:
     """The app of this configuration. Raises ConfigError where it cannot work, with what to do."""
     config = context.config
     bot = _read_token(context, config.token_env or "SLACK_BOT_TOKEN", "xoxb-")
-    app = _read_token(context, config.app_token_env or "SLACK_APP_TOKEN", "xapp-")
-    return SlackChannel(context, bot, app)
+    if not config.webhook:
+        app = _read_token(context, config.app_token_env or "SLACK_APP_TOKEN", "xapp-")
+        return SlackChannel(context, bot, app)
+    make_webhook_address(context.name, config)
+    variable = config.signing_secret_env or "SLACK_SIGNING_SECRET"
+    secret = context.secret(variable)
+    if not secret.strip():
+        raise ConfigError(
+            f"{variable} is not set: put the Signing Secret under Basic Information of your Slack "
+            "app into .env"
+        )
+    return SlackChannel(context, bot, "", secret)
 
 
 def _read_token(context: ChannelContext, variable: str, begins: str) -> str:
@@ -95,10 +112,17 @@ class SlackChannel:
     idempotent = False
     takes_voice = True
 
-    def __init__(self, context: ChannelContext, bot_token: str, app_token: str) -> None:
+    def __init__(
+        self, context: ChannelContext, bot_token: str, app_token: str, signing_secret: str = ""
+    ) -> None:
+        """With a `signing_secret` Slack posts what happens; without one it is read from a
+        socket."""
         self.name = context.name
         self._context = context
         self._app_token = app_token
+        self._signing_secret = signing_secret
+        self._posted = PostedEvents[Json](WEBHOOK_PATIENCE_S)
+        self.webhook_check_s = WEBHOOK_CHECK_S
         self._files_from = urlsplit(context.config.base_url or "https://files.slack.com")
         base = context.config.base_url or "https://slack.com/api"
         self._api = WebApi(base, {"Authorization": f"Bearer {bot_token}"})
@@ -113,7 +137,7 @@ class SlackChannel:
     # ------------------------------------------------------------------ in
 
     async def receive(self) -> AsyncIterator[Inbound]:
-        with only_reader(self._context.state, self._app_token):
+        with only_reader(self._context.state, self._app_token or self._signing_secret):
             async with self._translate_errors(entering=True):
                 await self._open()
             reader = Reader(
@@ -124,21 +148,51 @@ class SlackChannel:
                 self._roots,
                 groups=GroupRules(self._context.config),
             )
-            while True:
-                began = anyio.current_time()
-                async with self._translate_errors(entering=True):
-                    socket = await self._connect()
-                try:
-                    while (envelope := await self._read_envelope(socket)) is not None:
-                        inbound = await self._read_event(reader, envelope)
-                        if inbound is not None:
-                            yield inbound
-                        await self._acknowledge(socket, envelope)
-                finally:
-                    with anyio.CancelScope(shield=True), anyio.move_on_after(1):
-                        await socket.close()
-                if anyio.current_time() - began < SHORT_S:  # it ends them one after the other
-                    await anyio.sleep(SHORT_S)
+            envelopes = self._read_posted() if self._signing_secret else self._read_sockets()
+            async with aclosing(envelopes):
+                async for envelope in envelopes:
+                    inbound = await self._read_event(reader, envelope)
+                    if inbound is not None:
+                        yield inbound
+
+    async def _read_sockets(self) -> AsyncGenerator[Json]:
+        """When the next envelope is asked for, the one before is acknowledged."""
+        while True:
+            began = anyio.current_time()
+            async with self._translate_errors(entering=True):
+                socket = await self._connect()
+            try:
+                while (envelope := await self._read_envelope(socket)) is not None:
+                    yield envelope
+                    await self._acknowledge(socket, envelope)
+            finally:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+                    await socket.close()
+            if anyio.current_time() - began < SHORT_S:  # it ends them one after the other
+                await anyio.sleep(SHORT_S)
+
+    async def _read_posted(self) -> AsyncGenerator[Json]:
+        events = self._posted.read(self.webhook_check_s)
+        async with aclosing(events):
+            async for envelope in events:
+                if envelope is None:
+                    await self._call("auth.test", {})  # nothing came: does the token still hold?
+                else:
+                    self._record.note_answer()
+                    yield envelope
+
+    async def take_webhook(self, request: WebhookRequest) -> WebhookAnswer:
+        if not self._signing_secret:
+            raise Refused("nothing is to be posted: the events come over a socket")
+        verify_slack(self._signing_secret, request, self._context.now())
+        posted = read_posted(request)
+        if posted is None:
+            return UNREADABLE
+        if posted.get("type") == "url_verification":
+            challenge = {"challenge": str(posted.get("challenge", ""))}
+            return WebhookAnswer(200, msgspec.json.encode(challenge))
+        kind = "interactive" if posted.get("type") == "block_actions" else "events_api"
+        return await self._posted.put({"type": kind, "payload": posted})
 
     async def _connect(self) -> websockets.ClientConnection:
         address = await self._fetch_address()

@@ -6,12 +6,14 @@ confirmed when the next inbound is asked for, and never before.
 
 from __future__ import annotations
 
+import hmac
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, suppress
 from typing import Any
 
 import anyio
+import msgspec
 import telegram
 from msgspec.structs import replace
 from telegram import error as faults
@@ -19,9 +21,10 @@ from telegram.request import HTTPXRequest
 
 from ...types.commands import COMMANDS
 from ...types.commit import Outgoing
-from ...types.errors import BlobMissing, ChannelError, ConfigError, SendRefused
+from ...types.errors import BlobMissing, ChannelError, ConfigError, Refused, SendRefused
 from ...types.identity import Address, Edit, Inbound
 from ...types.messages import Audio, Image, Text
+from ...types.webhooks import UNREADABLE, WebhookAnswer, WebhookRequest
 from ..base import (
     Acknowledging,
     Allowing,
@@ -44,6 +47,7 @@ from ..ogg_duration import find_ogg_voice
 from ..only_reader import only_reader
 from ..pieces import Attachment, MessageForm, Piece, find_attachment_name, prepend_note
 from ..rich_text import MAX_TEXT_UNITS, Rich
+from ..webhook import PostedEvents, make_webhook_address
 from .reader import PRESS_PREFIX, Reader, make_message_id, parse_message_number
 from .translate import (
     make_entity,
@@ -60,6 +64,8 @@ EDIT_INTERVAL_S = 1.0
 GROUP_EDIT_INTERVAL_S = 3.5
 """One message a second in a chat, 20 a minute in a group:
 https://core.telegram.org/bots/faq#my-bot-is-hitting-limits."""
+WEBHOOK_PATIENCE_S = 25.0
+WEBHOOK_CHECK_S = 300.0
 MAX_ALERT_CHARS = 200
 MAX_REMEMBERED = 200
 MAX_PHOTO_BYTES = 10 * 2**20
@@ -122,25 +128,85 @@ class TelegramChannel:
         self._record = HealthRecord(context.now)
         self._long_sends = LongSends(FORM)
         self._pressed: dict[str, list[tuple[str, str]]] = {}
+        self._webhook = ""
+        if context.config.webhook:
+            self._webhook = make_webhook_address(self.name, context.config)
+        self._posted = PostedEvents[telegram.Update](WEBHOOK_PATIENCE_S)
+        self.webhook_check_s = WEBHOOK_CHECK_S
 
     # ------------------------------------------------------------------ in
 
     async def receive(self) -> AsyncIterator[Inbound]:
         with self._only_reader():
-            reader = await self._start_polling()
-            offset = 0
-            while True:
-                for update in await self._fetch_updates(offset):
+            reader = await self._start()
+            updates = self._read_posted() if self._webhook else self._poll()
+            async with aclosing(updates):
+                async for update in updates:
                     for inbound in await self._read_update(reader, update):
                         yield inbound
-                    offset = update.update_id + 1
 
-    async def _start_polling(self) -> Reader:
+    async def _poll(self) -> AsyncGenerator[telegram.Update]:
+        """When the next one is asked for, the one before is confirmed with the next poll."""
+        offset = 0
+        while True:
+            for update in await self._fetch_updates(offset):
+                yield update
+                offset = update.update_id + 1
+
+    async def _read_posted(self) -> AsyncGenerator[telegram.Update]:
+        events = self._posted.read(self.webhook_check_s)
+        async with aclosing(events):
+            async for update in events:
+                if update is None:
+                    await self._check_webhook()
+                else:
+                    self._record.note_answer()
+                    yield update
+
+    async def _check_webhook(self) -> None:
+        """Ask Telegram whether it can reach us, when nothing came for a while. Raises ChannelError
+        with what it says."""
+        async with self._translate_errors():
+            found = await self._bot.get_webhook_info()
+        if found.url != self._webhook:
+            why = "another program has taken the webhook of this bot: give each its own bot"
+            raise ChannelError(why, retry_after_s=WEBHOOK_CHECK_S)
+        if found.pending_update_count and found.last_error_message:
+            why = f"Telegram cannot post to {self._webhook}: {found.last_error_message}"
+            self._record.note_error(ChannelError(why))
+
+    async def take_webhook(self, request: WebhookRequest) -> WebhookAnswer:
+        given = request.headers.get("x-telegram-bot-api-secret-token", "")
+        if not self._webhook or not hmac.compare_digest(
+            given.encode(), self._webhook_secret.encode()
+        ):
+            raise Refused("it is not from Telegram")
+        try:
+            update = telegram.Update.de_json(msgspec.json.decode(request.body), self._bot)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return UNREADABLE
+        return await self._posted.put(update)
+
+    @property
+    def _webhook_secret(self) -> str:
+        """Telegram sends it with each request. Who does not have the token cannot guess it."""
+        return hmac.new(self._token.encode(), self._webhook.encode(), "sha256").hexdigest()
+
+    async def _start(self) -> Reader:
         async with self._translate_errors():
             await self._open()
-            # What a webhook was set for before: long polling does not work beside one. Nothing that
-            # waits is dropped.
-            await self._bot.delete_webhook()
+            if self._webhook:
+                # One connection, so that what is said in a chat comes in its order.
+                await self._bot.set_webhook(
+                    self._webhook,
+                    max_connections=1,
+                    allowed_updates=ALLOWED_UPDATES,
+                    secret_token=self._webhook_secret,
+                )
+            else:
+                # What a webhook was set for before: long polling does not work beside one. Nothing
+                # that waits is dropped.
+                await self._bot.delete_webhook()
             with suppress(faults.TelegramError):  # a menu is a nicety
                 await self._bot.set_my_commands(
                     [(command.name, command.help) for command in COMMANDS.values()]

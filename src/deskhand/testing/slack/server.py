@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 from aiohttp import web  # noqa: TID251 -- loopback
@@ -38,6 +38,9 @@ class PlannedFault(msgspec.Struct, kw_only=True):
     retry_after: int = 0
     then: str = ""
     after: int = 0
+
+
+Post = Callable[[dict[str, str], bytes], Awaitable[int]]
 
 
 class SlackServer:
@@ -178,12 +181,20 @@ class SlackServer:
         self.socket_mode.lost = []
         found = []
         for envelope in waiting:
-            more: dict[str, str] = {}
-            if envelope.tries:
-                more = {"X-Slack-Retry-Num": str(envelope.tries), "X-Slack-Retry-Reason": "timeout"}
             headers, body = self.signed(envelope.payload, clock)
-            found.append((headers | more, body))
+            found.append((headers | _say_tries(envelope.tries), body))
         return found
+
+    async def post_events(self, post: Post, clock: Clock) -> None:
+        """Post what waits, each until it is taken, for ever. `post` gets headers and body, and
+        gives the status."""
+        while True:
+            for headers, body in self.take_requests(clock):
+                tries = 0
+                while await post({**headers, **_say_tries(tries)}, body) != 200:
+                    tries += 1
+                    await asyncio.sleep(0.02)
+            await asyncio.sleep(0.005)
 
     def signed(
         self, payload: Json, clock: Clock, *, age_s: float = 0.0, secret: str = ""
@@ -352,3 +363,10 @@ async def _params(request: web.Request) -> Params:
     elif request.method == "POST":
         params |= dict(await request.post())
     return decoded(params)
+
+
+def _say_tries(tries: int) -> dict[str, str]:
+    """The headers of a request that is sent again."""
+    if not tries:
+        return {}
+    return {"X-Slack-Retry-Num": str(tries), "X-Slack-Retry-Reason": "timeout"}

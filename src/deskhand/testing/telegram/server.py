@@ -2,14 +2,14 @@
 press and send files.
 
 What it answers is what https://core.telegram.org/bots/api says; python-telegram-bot and aiogram are
-its judges in the tests. `parse_mode` is not parsed, and a webhook is only noted: nothing is
-delivered to it.
+its judges in the tests. `parse_mode` is not parsed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from .chat import Chats, Json, Refusal
 from .methods import METHODS, Params
 
 MAX_BATCH = 100
+Post = Callable[[dict[str, str], bytes], Awaitable[int]]
 
 
 class PlannedFault(msgspec.Struct):
@@ -49,6 +50,8 @@ class TelegramServer:
         self.calls: list[tuple[str, Params]] = []
         self.confirmed = 0
         self.webhook = ""
+        self.webhook_secret = ""
+        self.webhook_failed = ""
         self.commands: list[Json] = []
         self.allowed: list[str] = []
         self._faults: list[PlannedFault] = []
@@ -166,6 +169,9 @@ class TelegramServer:
             return await self._updates(params)
         if lowered in ("setwebhook", "deletewebhook"):
             self.webhook = str(params.get("url", "")) if lowered == "setwebhook" else ""
+            self.webhook_secret = str(params.get("secret_token", ""))
+            if params.get("allowed_updates"):
+                self.allowed = params["allowed_updates"]
             if params.get("drop_pending_updates") in (True, "true", "True"):
                 self.confirmed = len(self.chats.updates)
             return True
@@ -175,6 +181,7 @@ class TelegramServer:
                 "url": self.webhook,
                 "has_custom_certificate": False,
                 "pending_update_count": waiting,
+                "last_error_message": self.webhook_failed,
             }
         if lowered == "setmycommands":
             self.commands = params["commands"]
@@ -182,6 +189,26 @@ class TelegramServer:
         if lowered not in METHODS:
             raise Refusal(404, "Not Found: method not found")
         return METHODS[lowered](self.chats, params)
+
+    async def post_updates(self, post: Post) -> None:
+        """Post what waits to the webhook, one after the other and each until it is taken, for ever.
+        `post` gets headers and body, and gives the status."""
+        while True:
+            waiting = [each for each in self.chats.updates if each["update_id"] > self.confirmed]
+            if not self.webhook or not waiting:
+                await asyncio.sleep(0.005)
+                continue
+            headers = {"Content-Type": "application/json"}
+            if self.webhook_secret:
+                headers["X-Telegram-Bot-Api-Secret-Token"] = self.webhook_secret
+            status = 200
+            if not self.allowed or _kind(waiting[0]) in self.allowed:
+                status = await post(headers, msgspec.json.encode(waiting[0]))
+            if status == 200:
+                self.confirmed = max(self.confirmed, waiting[0]["update_id"])
+            else:
+                self.webhook_failed = f"Wrong response from the webhook: {status}"
+                await asyncio.sleep(0.02)
 
     async def _updates(self, params: Params) -> list[Json]:
         """Long poll. A later poll ends an earlier one with 409, as there may be only one reader."""

@@ -168,6 +168,8 @@ export const KEYS = {
   "channels.NAME.bots": ["false", "Whether other bots may write too. They must be in allow_from or be users, their text counts as untrusted, and they cannot give commands."],
   "channels.NAME.streaming": ["true", "Show an answer while it is written, in the message that it then becomes."],
   "channels.NAME.base_url": ["the platform's", "The server: your own Bot API server, your Matrix homeserver, imaps:// of your mailbox, mqtts:// of your broker."],
+  "channels.NAME.webhook": ["none", "The public https address of the page, to which Telegram or Slack posts what happens."],
+  "channels.NAME.signing_secret_env": ["SLACK_SIGNING_SECRET", "The variable with the secret by which Slack signs what it posts."],
   "channels.NAME.send_url": ["none", "For mail: the server that sends it, such as smtps://smtp.example.org."],
   "channels.NAME.user": ["none", "For mail: the address of the mailbox. For MQTT: the user at the broker."],
   "channels.NAME.verified_by": ["none", "For mail: the name under which your mail server says whose a mail is. Without it the channel does not start."],
