@@ -24,7 +24,7 @@ ISSUES: dict[str, list[str]] = {
     name: rows for name, rows in TABLE["issues"].items() if name != "finished"
 }
 WANTED = {row for rows in ISSUES.values() for row in rows}
-ROW = re.compile(r"(OU|OA|AC|OG)-\d{3}|[ABC]\d{2}")
+ROW = re.compile(r"(OU|OA|AC|OG)-\d{3}|[ABC]\d{2}|F\d{1,2}")
 QUOTED = re.compile(r"\b(OU|OA|AC|OG)-\d{3}\b")
 GATE = re.compile(r"\b[ABC]\d{2}\b")
 CODE = {".py", ".sql", ".toml", ".md", ".json", ".yaml"}

@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 import anyio
+import msgspec
 import pytest
 from aiohttp import web
 from msgspec.structs import replace
@@ -20,12 +21,16 @@ from deskhand.channels.slack.channel import SlackChannel
 from deskhand.channels.telegram.channel import TelegramChannel
 from deskhand.channels.webhook import Webhook
 from deskhand.config.clock import SystemClock
+from deskhand.config.config import Config, Home, Settings
+from deskhand.runtime.app import Parts, open_app
 from deskhand.testing.channel import MemoryContext, MemoryEditor
 from deskhand.testing.channel_suite import CASES, Case, Stage
 from deskhand.testing.discord.server import DiscordServer
 from deskhand.testing.mail.server import MailServer
 from deskhand.testing.matrix.synapse import Homeserver, Synapse
+from deskhand.testing.ogg import make_silence
 from deskhand.testing.platform import HttpChannel, Platform, Update
+from deskhand.testing.scripted import ScriptedModel
 from deskhand.testing.slack.server import SlackServer
 from deskhand.testing.telegram.server import TelegramServer
 from deskhand.testing.twitch.server import TwitchServer
@@ -358,3 +363,28 @@ async def _open_stage(request: pytest.FixtureRequest, stack: AsyncExitStack, fol
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 async def test_conformance(case: Case, stage: Stage) -> None:
     await case(stage)
+
+
+async def test_who_is_not_known_costs_nothing(stage: Stage, tmp_path: Path) -> None:
+    """Whatever a stranger sends: no model is asked, nothing is stored, and at most one line is
+    answered."""
+    model = ScriptedModel()
+    channel = stage.open()
+    config = msgspec.convert({"defaults": {"models": ["scripted/x"]}}, Config)
+    settings = Settings(Home(tmp_path / "home"), config, environment={"HOME": str(tmp_path)})
+    parts = Parts(lambda _: model, channels=(channel,))
+    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+        tasks.start_soon(app.run)
+        for text in ("hello", "/status", "!help", "yes"):
+            await stage.says(text)
+        await stage.passes_on("look")
+        await stage.speaks(make_silence(1))
+        await stage.bot_says("hello from a bot")
+        with anyio.move_on_after(3):
+            while not await stage.said():
+                await anyio.sleep(0.05)
+        await anyio.sleep(0.5)
+        rows = app.store.query_sync("inbox_after", (0,))
+        tasks.cancel_scope.cancel()
+    assert model.requests == [] and rows == []
+    assert len(await stage.said()) <= 1, await stage.said()

@@ -12,6 +12,7 @@ import anyio
 import msgspec
 import pytest
 
+from deskhand.config.clock import SystemClock
 from deskhand.gateway.streamed_replies import GOES_ON
 from deskhand.models.base import Request
 from deskhand.testing.crash import Crash, Fuse
@@ -480,3 +481,26 @@ async def test_a_group_has_rules_of_its_own(world: World) -> None:
     assert world.chats.said(book_club) == ["You said: three"] and not world.chats.said(quiet)
     assert world.chats.said(FAMILY) == ["You said: four"]
     assert not any(session.endswith(str(quiet)) for session in sessions)
+
+
+async def test_a_message_that_asks_waits_for_the_next_one(world: World) -> None:
+    """As models know it that were taught elsewhere."""
+    world.model = calling("intermediate_message", content="Which file?", ask=True, timeout=300)
+    async with world.running():
+        world.chats.says(ANN, "print it")
+        await until(lambda: world.chats.said(ANN) == ["Which file?"])
+        world.chats.says(ANN, "the second", date=int(SystemClock().now()))
+        await until(lambda: len(world.chats.said(ANN)) == 2)
+    assert world.chats.said(ANN)[1] == "so: the second"
+
+
+async def test_others_are_not_asked(world: World) -> None:
+    asking = {"content": "Which file?", "ask": True, "chat_id": str(BOB)}
+    world.model = calling("intermediate_message", **asking)
+    async with world.running():
+        world.chats.says(ANN, "print it")
+        post = await asked(world, ANN)
+        world.chats.presses(ANN, post, "Yes, once")
+        await until(lambda: len(world.chats.said(ANN)) == 2)
+    assert "asked only in their own conversation" in world.chats.said(ANN)[1]
+    assert not world.chats.said(BOB)

@@ -59,6 +59,14 @@ class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     thread_id: str = ""
 
 
+class GivenMessage(OutgoingMessage, frozen=True, forbid_unknown_fields=True):
+    """With what models give that know the tool from elsewhere: `ask` waits for an answer. How long
+    is not theirs to say."""
+
+    ask: bool = False
+    timeout: float | None = None
+
+
 class SendMessage:
     """Says something before the turn ends, here or elsewhere. It is in the outbox when the call is
     done.
@@ -76,16 +84,20 @@ class SendMessage:
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:
-            message = decode_arguments(arguments, OutgoingMessage, self.spec.name)
+            message = decode_arguments(arguments, GivenMessage, self.spec.name)
             return "send_owner" if resolve_address(message, address) == address else "send_other"
         except ToolError:
             return "send_owner"  # it will not be sent
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
-        message = decode_arguments(arguments, OutgoingMessage, self.spec.name)
+        message = decode_arguments(arguments, GivenMessage, self.spec.name)
         if not message.text.strip():
             raise ToolError("the text is empty")
         address = resolve_address(message, context.address)
+        if message.ask:
+            if address != context.address:
+                raise ToolError("people can be asked only in their own conversation: ask here")
+            return PersonQuestion(message.text, ())
         if address.channel in self._reads_log:
             if address != context.address:
                 raise ToolError(
