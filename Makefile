@@ -74,10 +74,22 @@ $(SERVERS)/node_modules/.ready: $(SERVERS)/package-lock.json
 	@npm ci --prefix $(SERVERS) --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
+# An emulator of Slack's Web API that others have written, with a Node that is new enough for it.
+EMULATOR := requirements/slack_emulator
+.venv-node/.ready: requirements/node.txt | $(UV)
+	$(UV) venv --quiet --allow-existing .venv-node
+	$(UV) pip sync --quiet --python .venv-node/bin/python --require-hashes requirements/node.txt
+	@touch $@
+
+$(EMULATOR)/node_modules/.ready: $(EMULATOR)/package-lock.json
+	@command -v npm >/dev/null || bash scripts/deps.sh npm
+	@npm ci --prefix $(EMULATOR) --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
 test: check $(VENV)/.tests ## Set up, check, and run the tests that take minutes
 	@$(BIN)/python -m pytest
 
-test-all: check $(VENV)/.tests .venv-mcp/.ready $(SERVERS)/node_modules/.ready ## The same with the slow tests and all examples of properties; takes half an hour
+test-all: check $(VENV)/.tests .venv-mcp/.ready $(SERVERS)/node_modules/.ready .venv-node/.ready $(EMULATOR)/node_modules/.ready ## The same with the slow tests and all examples of properties; takes half an hour
 	@bash scripts/deps.sh $(OFFICE_PACKAGES) $(DESKTOP_PACKAGES)
 	@TESTS=all $(BIN)/python -m pytest --durations=25
 
@@ -175,10 +187,11 @@ lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 tests/web/clients/clients.in -o requirements/clients.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 $(SERVERS)/mcp_servers.in -o requirements/mcp_servers.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 requirements/matrix/matrix.in -o requirements/matrix.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 $(EMULATOR)/node.in -o requirements/node.txt
 
 release: | $(UV) ## Build the wheel and the source archive into dist/, try them, and list what is installed with which licence
 	@UV=$(UV) python3 scripts/release.py dist
 
 clean: ## Remove what the above made
 	rm -f soak.csv
-	rm -rf .boot requirements/*/node_modules $(VENV) $(DOJO) $(CLIENTS) .venv-mcp .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .boot requirements/*/node_modules $(VENV) $(DOJO) $(CLIENTS) .venv-mcp .venv-matrix .venv-node .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -24,23 +24,17 @@ KINDS = {
 """The channels as the page calls them, in its order."""
 BEGIN = "<!-- Made by scripts/make_quality_table.py from the files quality.toml. -->\n"
 END = "<!-- The end of what is made. -->\n"
-CELLS = {"done": "yes", "exempt": "", "todo": "to do"}
+CELLS = {"done": "yes", "exempt": ""}
 
 
 def make_table() -> str:
-    """The rules as rows, and below them what is still to do."""
+    """The rules as rows."""
     found = {kind: load(CHANNELS / kind / "quality.toml") for kind in KINDS}
     lines = [f"| | {' | '.join(KINDS.values())} |", "|---" * (len(KINDS) + 1) + "|"]
     for rule, about in load(CHANNELS / "quality.toml").items():
         cells = [CELLS[state] for kind in KINDS for state in found[kind][rule]]
         lines.append(f"| {about['must']} | {' | '.join(cells)} |")
-    missing = [
-        f"- {KINDS[kind]}, {rule}: {each['todo']}"
-        for kind, rules in found.items()
-        for rule, each in rules.items()
-        if "todo" in each
-    ]
-    return "\n".join([*lines, *(["", "To do:", "", *missing] if missing else [])]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def load(file: Path) -> dict[str, dict[str, Any]]:
