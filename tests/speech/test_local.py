@@ -12,13 +12,13 @@ import pytest
 
 from deskhand.sandbox.base import Sandbox
 from deskhand.sandbox.choose import open_sandbox
-from deskhand.speech.base import OGG, Recording, Speech, Voice
+from deskhand.speech.base import OGG, Recording, Speech, Use, Voice
 from deskhand.speech.local import LocalSpeech
 from deskhand.speech.recordings import RATE, encode_as_opus, read_samples
 from deskhand.speech.voice_files import PIPER, VoiceFiles
 from deskhand.speech.wav import wrap_samples
 from deskhand.testing import speech_suite
-from deskhand.testing.speech_suite import Case, Stage, Use
+from deskhand.testing.speech_suite import Case, Stage
 from deskhand.types.errors import SpeechError
 
 CACHE = Path.home() / ".cache" / "deskhand-tests" / "speech"

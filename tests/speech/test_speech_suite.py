@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from deskhand.net.client import Net
-from deskhand.speech.base import OGG, WAV, Recording, Speech
+from deskhand.speech.base import OGG, WAV, Recording, Speech, Use
 from deskhand.speech.providers import ProviderAddress, open_api_speech
 from deskhand.testing import speech_suite
 from deskhand.testing.speech import ScriptedSpeech, make_wav
 from deskhand.testing.speech_server import Provider, SpeechFault, SpeechServer
 from deskhand.testing.speech_sounds import make_ogg
-from deskhand.testing.speech_suite import Case, Stage, Use
+from deskhand.testing.speech_suite import Case, Stage
 
 # An engine, and the models that are not the usual ones: (provider, hears with, says with).
 ENGINES: list[tuple[Provider, str, str]] = [
