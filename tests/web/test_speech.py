@@ -229,3 +229,11 @@ async def test_no_more_than_two_are_made_at_once() -> None:
         assert running == MAX_AT_ONCE
         go.set()
     assert most == MAX_AT_ONCE
+
+
+async def test_who_only_asks_whether_it_can_be_heard_makes_no_sound(
+    served: Served, speech: ScriptedSpeech
+) -> None:
+    number = answer_number(await talk(served, {"text": "hello"}))
+    status, said = await served.owner.ask("HEAD", address(number))
+    assert (status, said, len(speech.said)) == (200, "", 0)

@@ -32,6 +32,7 @@ LOCKED_KEYS = (
     "remote_agents.*",
     "agent_server.*",
     "desktop.*",
+    "speech.voice",
     "*.desktop",
     "*.workspace",
     "*.sandbox",

@@ -13,7 +13,7 @@ import av
 import msgspec
 import numpy as np
 
-from .recordings import RATE, RecordingPiece, RecordingTask
+from .recordings import MAX_S, RATE, RecordingPiece, RecordingTask
 
 OPUS_RATE = 48_000
 OPUS_BITS = 32_000
@@ -35,6 +35,8 @@ def read_piece(data: bytes, task: RecordingTask) -> tuple[RecordingPiece, Sample
             if not container.streams.audio:
                 raise Unreadable("there is no sound in it")
             whole_s = container.duration / av.time_base if container.duration else 0.0
+            if whole_s > MAX_S:
+                raise Unreadable(f"it is longer than {MAX_S / 3600:.0f} hours")
             held, more = _collect(_decode(container), task)
     except (av.FFmpegError, ValueError) as error:
         raise Unreadable(f"it is no sound that can be read ({type(error).__name__})") from None

@@ -57,6 +57,9 @@ async def speak(call: Call) -> Response:
             f"This answer has {len(words):,} characters; at most {MAX_SAY_CHARS:,} can be read "
             "aloud.",
         )
+    headers = {**SANDBOXED, "cache-control": "private"}
+    if call.request.method == "HEAD":  # nothing is made that nobody hears
+        return Response(headers=headers)
     language = await _find_language(call, session, number)
 
     async def work() -> Sound:
@@ -65,7 +68,6 @@ async def speak(call: Call) -> Response:
     sound = await _while_connected(
         call.request, lambda: call.web.speakers.run(call.principal.id, work)
     )
-    headers = {**SANDBOXED, "cache-control": "private"}
     return Response(sound.data, media_type=sound.mime, headers=headers)
 
 
