@@ -18,6 +18,7 @@ from deskhand.types.identity import (
     Body,
     Command,
     Configure,
+    Deletion,
     Edit,
     Inbound,
     Principal,
@@ -122,6 +123,7 @@ TABLE: list[tuple[str, Waiting, list[str] | None]] = [
         if state != "idle"
     ),
     ("idle", row(Edit("1", Message("user", ()))), ["message_edited", "command_run"]),
+    *((state, row(Deletion("1", "hi"), BOB), ["message_deleted"]) for state in STATES),
     *((state, row(Reaction("1", "x", True), BOB), ["reacted"]) for state in STATES),
     *((state, row(HI, BOB), None if state != "idle" else GOT) for state in STATES),
     *((state, row(HI, BOB, "interrupt"), None if state != "idle" else GOT) for state in STATES),

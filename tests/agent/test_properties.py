@@ -30,6 +30,7 @@ from deskhand.types.identity import (
     Body,
     Command,
     Configure,
+    Deletion,
     Edit,
     Inbound,
     Principal,
@@ -123,6 +124,7 @@ class Conversation:
             lambda: Result(self.one("c1", "c9"), self.parts()[:1]),
             lambda: Edit("1", Message("user", self.parts())),
             lambda: Reaction("1", "x", True),
+            lambda: Deletion(str(self.count - self.one(1, 2)), self.one("", "never mind")),
             lambda: Rewind(
                 self.one(*range(len(self.log) + 2)), self.one(None, Message("user", self.parts()))
             ),

@@ -26,7 +26,7 @@ from deskhand.testing.discord.state import DIRECT_MESSAGES, MESSAGE_CONTENT
 from deskhand.testing.ogg import make_silence
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
-from deskhand.types.identity import Address, Answer, Edit, Inbound, Reaction, Said
+from deskhand.types.identity import Address, Answer, Deletion, Edit, Inbound, Reaction, Said
 from deskhand.types.labels import UNTRUSTED
 from deskhand.types.messages import Audio, File, Image, Text
 
@@ -674,3 +674,17 @@ async def test_what_cannot_be_read(discord: DiscordServer, open_channel: Open) -
         await channel.read_history(here, 10)
     guild.says(ANN, f"{NAMED} hello", private)
     assert said(await channel.read_history(here, 10)) == [("ann", "@desk_bot hello")]
+
+
+async def test_a_deletion(discord: DiscordServer, open_channel: Open) -> None:
+    """Discord does not say whose message it was, so that the bot's own are told, too."""
+    guild = discord.guild
+    post = guild.says(ANN, "never mind")
+    channel = open_channel()
+    heard = await one(channel)
+    ours = await channel.send(saying(here(discord), "an answer"), "")
+    await channel.remove(ours, here(discord))
+    guild.deletes(post)
+    gone = (await take(channel, 2, confirm=True))[-1]
+    assert gone.body == Deletion(str(post.id))
+    assert (gone.sender, gone.address) == ("", heard.address)

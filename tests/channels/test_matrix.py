@@ -24,7 +24,7 @@ from deskhand.testing.matrix.synapse import Homeserver, Synapse
 from deskhand.testing.ogg import make_silence
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
-from deskhand.types.identity import Address, Edit, Inbound, Reaction, Said
+from deskhand.types.identity import Address, Deletion, Edit, Inbound, Reaction, Said
 from deskhand.types.messages import Audio, File, Image, Text
 
 Open = Callable[..., MatrixChannel]
@@ -655,3 +655,18 @@ async def test_what_a_thread_says(ann: Person, bot: Person, room: str, open_chan
     for thread in ("$nothing", "../../x"):
         with pytest.raises(SendRefused):
             await channel.read_history(replace(there, thread=thread), 10)
+
+
+async def test_a_deletion(ann: Person, bot: Person, open_channel: Open) -> None:
+    """What the account itself takes away is nobody's deletion."""
+    room = await ann.direct(bot.user_id)
+    await bot.join(room)
+    name = await ann.says(room, "never mind")
+    channel = open_channel()
+    await one(channel)
+    there = address(bot, room)
+    ours = await channel.send(saying(there, "an answer"), "")
+    await channel.remove(ours, there)
+    await ann.redacts(room, name)
+    (gone,) = await take(channel, 1, confirm=True)
+    assert gone.body == Deletion(name) and (gone.sender, gone.address) == (ann.user_id, there)

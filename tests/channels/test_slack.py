@@ -23,7 +23,7 @@ from deskhand.testing.slack.records import SCOPES
 from deskhand.testing.slack.server import SlackServer
 from deskhand.types.commit import Choices, Outgoing
 from deskhand.types.errors import ChannelError, ConfigError, LoginRefused, SendRefused
-from deskhand.types.identity import Address, Answer, Edit, Inbound, Reaction, Said
+from deskhand.types.identity import Address, Answer, Deletion, Edit, Inbound, Reaction, Said
 from deskhand.types.labels import UNTRUSTED
 from deskhand.types.messages import Audio, File, Image, Text
 
@@ -662,3 +662,17 @@ async def test_which_thread_was_there_before(slack: SlackServer, open_channel: O
     found = await channel.read_history(there, 50)
     assert [each.text for each in found] == ["not for the app", "@U0BOT see above"]
     assert found[-1].id == late.external_id
+
+
+async def test_a_deletion(slack: SlackServer, open_channel: Open) -> None:
+    """What the bot itself takes away is nobody's deletion."""
+    space = slack.workspace
+    post = space.says(ANN, "never mind")
+    channel = open_channel()
+    await one(channel)
+    ours = await channel.send(saying(HERE, "an answer"), "")
+    await channel.remove(ours, HERE)
+    space.deletes(post)
+    (gone,) = await take(channel, 1, confirm=True)
+    assert gone.body == Deletion(f"D0U0ANN:{post.ts}")
+    assert (gone.sender, gone.address) == (ANN, HERE)

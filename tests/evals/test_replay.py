@@ -37,7 +37,7 @@ from deskhand.tools.base import Context, Done, Outcome, PersonQuestion, Tool
 from deskhand.tools.define import tool
 from deskhand.types import events as e
 from deskhand.types.errors import ContextOverflow, ModelOverloaded, Refused
-from deskhand.types.identity import Body, Command, Configure, Edit, Reaction, Rewind, Said
+from deskhand.types.identity import Body, Command, Configure, Deletion, Edit, Reaction, Rewind, Said
 from deskhand.types.labels import LOCAL
 from deskhand.types.limits import Limits
 from deskhand.types.messages import Audio, Message, Text, ToolCall, Usage
@@ -175,6 +175,7 @@ class Talk:
             Said(Message("user", (Audio(f"sha256:{self.one(1, 2)}", "audio/ogg"),))),
             Edit("1", Message("user", (Text("Not so."),))),
             Reaction("1", "👍", True),
+            Deletion("1", "Do it."),
             Command(self.one("undo", "retry", "status", "clean", "stop", "compact", "uncompact")),
             Rewind(self.one(0, 2, 5), self.one(None, Message("user", (Text("Rather this."),)))),
             Configure(

@@ -31,6 +31,7 @@ from deskhand.types.identity import (
     Body,
     Command,
     Configure,
+    Deletion,
     Edit,
     Inbound,
     Principal,
@@ -91,6 +92,7 @@ BODY_RULES: dict[type, tuple[str, ...]] = {
     Answer: ("chat",),  # of an approval: policy.may_approve, asked when it is taken in
     Command: ("chat",),
     Edit: ("chat",),
+    Deletion: ("chat",),
     Reaction: ("chat",),
     Rewind: ("chat",),  # whose turns: agent.rewind
     Configure: ("chat",),  # lowering the approval: assembly.chat_commands
@@ -265,6 +267,7 @@ KINDS: dict[str, Body] = {
     "picture": Said(message(Image("sha256:" + "a" * 64, "image/png"))),
     "file": Said(message(File("sha256:" + "a" * 64, "a.txt", "text/plain", 3))),
     "edit": Edit("1", message(Text("hello"))),
+    "deletion": Deletion("1"),
     "reaction": Reaction("1", "👍", True),
     "button": Answer("ask_1", "once"),
     "command": Command("stop"),

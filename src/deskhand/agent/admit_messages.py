@@ -9,8 +9,14 @@ from msgspec.structs import replace
 from ..policy.consent import save_grant
 from ..store.queries import find_session_row, stop_all_below
 from ..types.errors import Refused
-from ..types.events import AnyEvent, ApprovalAnswered, CommandRun, MessageDelivered
-from ..types.identity import Address, Answer, Command, Principal, Waiting
+from ..types.events import (
+    AnyEvent,
+    ApprovalAnswered,
+    CommandRun,
+    MessageDeleted,
+    MessageDelivered,
+)
+from ..types.identity import Address, Answer, Command, Deletion, Principal, Waiting
 from ..types.messages import Text
 from ..types.turn import make_refusal
 from .ask_people import send_asks
@@ -42,6 +48,8 @@ async def admit_messages(session: Session) -> None:
     while admitted := admit_next(session.state, waiting, session.agent.commands):
         row, events = admitted
         waiting.remove(row)
+        if isinstance(row.inbound.body, Deletion):
+            waiting = without_withdrawn(waiting, events)
         await record_admission(session, row, events or await _rewind_or_branch(session, row))
 
     if not journal.is_clean:
@@ -57,10 +65,19 @@ async def record_admission(session: Session, row: Waiting, events: Sequence[AnyE
     _remember_grants(session, events)
     session.journal.record(*events)
     session.journal.mark_admitted(row.inbox_id)
+    for event in events:
+        if isinstance(event, MessageDeleted) and event.withdrawn:
+            session.journal.mark_admitted(event.withdrawn)
     _reply_to_commands(session, row, events)
     for event in events:
         if isinstance(event, CommandRun) and event.to is not None:
             await _go_on_at(session, event.to, row.inbound.address)
+
+
+def without_withdrawn(waiting: Sequence[Waiting], events: Sequence[AnyEvent]) -> list[Waiting]:
+    """The rows that still wait once these events have happened."""
+    gone = {event.withdrawn for event in events if isinstance(event, MessageDeleted)}
+    return [row for row in waiting if row.inbox_id not in gone]
 
 
 async def _stop_below(

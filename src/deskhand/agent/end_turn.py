@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ..store.queries import add_dead_letter
 from ..types.events import CallClosed, Turn, TurnEnded
+from ..types.identity import Deletion
 from ..types.jobs import render_turn_end
 from ..types.messages import Text
 from ..types.steps import EndTurn
 from ..types.turn import make_call_closed, make_refusal
-from .admit_messages import record_admission
+from .admit_messages import record_admission, without_withdrawn
 from .next_admission import admit_next
 from .next_step import answer_text
 from .session import Session
@@ -81,6 +82,8 @@ async def _end_everything(session: Session, reason: str) -> None:
     while admitted := admit_next(session.state, waiting, session.agent.commands):
         row, events = admitted
         waiting.remove(row)
+        if isinstance(row.inbound.body, Deletion):
+            waiting = without_withdrawn(waiting, events)
         refusal = make_refusal(row, "it failed repeatedly")
         await record_admission(session, row, events or [refusal])
 

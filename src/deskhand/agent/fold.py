@@ -378,6 +378,7 @@ _FOLDS: dict[type[e.AnyEvent], Callable[[State, e.Recorded, Any], None]] = {
     e.Compacted: _restore,
     e.Masked: _mask,
     e.MessageEdited: lambda state, _, event: add_annotation(state.asides, state.sent, event),
+    e.MessageDeleted: lambda state, _, event: add_annotation(state.asides, state.sent, event),
     e.Reacted: lambda state, _, event: add_annotation(state.asides, state.sent, event),
     e.MessageDelivered: lambda state, _, event: add_sent_answer(state.sent, event, state.messages),
     e.OptionsSet: _configure,

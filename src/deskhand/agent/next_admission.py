@@ -12,6 +12,7 @@ from ..types.identity import (
     SYSTEM,
     Answer,
     Command,
+    Deletion,
     Edit,
     Principal,
     Reaction,
@@ -20,6 +21,7 @@ from ..types.identity import (
     Said,
     ToolResults,
     Waiting,
+    principal_label,
 )
 from ..types.labels import LOCAL
 from ..types.messages import Audio, Message, ResultPart, Text, ToolResult
@@ -38,6 +40,7 @@ from .protocols import Commands
 from .state import State
 
 EDIT_PREFIX = "edited: "
+DELETION_PREFIX = "deleted: "
 LATE_EDIT_REPLY = (
     "I have already answered that message. I will see your change with your next message."
 )
@@ -54,13 +57,33 @@ def admit_next(
     somebody; and at the end of the turn all that queued, as it arrived. A message that comes
     instead of an answer closes the question, and with it all calls that are still open.
 
-    Call it again after folding the events. They are none for what needs the whole log (`rewind`).
+    Call it again after folding the events. They are none for what needs the whole log (`rewind`). A
+    `MessageDeleted` may name another row that is then taken in too.
     """
+    if len(waiting) > 1 and (withdrawn := _withdraw_unread(waiting)) is not None:
+        return withdrawn
     for wanted in (_admit_stop, _admit_command, _admit_answer, _admit_interrupt, _admit_message):
         for row in waiting:
             events = wanted(state, row, commands)
             if events is not None:
                 return row, events
+    return None
+
+
+def _withdraw_unread(waiting: Sequence[Waiting]) -> tuple[Waiting, list[e.AnyEvent]] | None:
+    """The deletion of a message that still waits, and what it becomes: nobody reads that message.
+    Whoever has it deleted by a platform is its sender."""
+    for row in waiting:
+        body = row.inbound.body
+        if not isinstance(body, Deletion):
+            continue
+        for said in waiting:
+            same = said.inbound.external_id == body.of and said.principal == row.principal
+            if same and isinstance(said.inbound.body, Said):
+                withdrawn = said.inbox_id
+                return row, [
+                    e.MessageDeleted(row.inbox_id, row.principal, body.of, body.said, withdrawn)
+                ]
     return None
 
 
@@ -75,7 +98,10 @@ def _admit_stop(state: State, row: Waiting, commands: Commands) -> list[e.AnyEve
 
 
 def _admit_command(state: State, row: Waiting, commands: Commands) -> list[e.AnyEvent] | None:
-    if isinstance(row.inbound.body, Rewind):
+    body = row.inbound.body
+    if isinstance(body, Deletion) and not (body.said and _is_of_turn(state, row, body.of)):
+        return [e.MessageDeleted(row.inbox_id, row.principal, body.of, body.said)]
+    if isinstance(body, Rewind):
         return None if row.inbound.when == "queue" and state.turn is not None else []
     return commands.run(state, row)
 
@@ -185,8 +211,8 @@ def _admit_message(state: State, row: Waiting, commands: Commands) -> list[e.Any
         message = Message("user", body.parts)
     elif isinstance(body, Said):
         message = body.message
-    elif isinstance(body, Edit):
-        message = _make_edit_message(body.message)
+    elif isinstance(body, Edit | Deletion):
+        message = _make_change_message(row, body)
     else:
         return None
     if state.turn is not None and state.turn.stopped and row.inbox_id > state.turn.stop_id:
@@ -213,16 +239,27 @@ def _supersede(call: OpenCall) -> e.CallClosed:
     return make_call_closed(call, "superseded", "a new message came instead of an answer")
 
 
+def _is_of_turn(state: State, row: Waiting, of: str) -> bool:
+    """Whether that message of theirs is being worked on."""
+    turn = state.turn
+    return turn is not None and of in turn.heard and _owns_turn(state, row.principal)
+
+
 def _is_steering_edit(state: State, row: Waiting, edit: Edit) -> bool:
     """Whether it says something new about what is being worked on."""
     turn = state.turn
-    ours = turn is not None and edit.of in turn.heard and _owns_turn(state, row.principal)
+    ours = _is_of_turn(state, row, edit.of)
     text = edit.message.own_text
     return ours and turn is not None and not {text, f"{EDIT_PREFIX}{text}"} & {*turn.said}
 
 
-def _make_edit_message(message: Message) -> Message:
-    """The new text as a further message, under the label of its words."""
+def _make_change_message(row: Waiting, body: Edit | Deletion) -> Message:
+    """The new text, or that the message was taken back, as a further message under the label of its
+    words."""
+    if isinstance(body, Deletion):
+        words = f"{DELETION_PREFIX}{body.said}"
+        return Message("user", (Text(words, principal_label(row.principal)),))
+    message = body.message
     labels = (part.label for part in message.parts if isinstance(part, Text))
     label = next(labels, LOCAL)  # without a word of theirs there is only ours
     return Message("user", (Text(EDIT_PREFIX, label), *message.parts))

@@ -1,5 +1,5 @@
-"""What happens beside a conversation, a reaction or an edit, in words that the model reads with the
-next message."""
+"""What happens beside a conversation, a reaction, an edit or a deletion, in words that the model
+reads with the next message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ..models.base import ContextMessage
-from ..types.events import MessageDelivered, MessageEdited, Reacted
+from ..types.events import MessageDeleted, MessageDelivered, MessageEdited, Reacted
+from ..types.identity import principal_label
 from ..types.labels import LOCAL, join_labels
 from ..types.messages import Text, clean_text
 
@@ -22,11 +23,18 @@ calls them."""
 
 
 def add_annotation(
-    asides: dict[str, Text], sent: dict[str, str], event: MessageEdited | Reacted
+    asides: dict[str, Text], sent: dict[str, str], event: MessageEdited | MessageDeleted | Reacted
 ) -> None:
     """Add what the event means to `asides`. The last edit of a message counts, and a reaction that
     was taken back before anyone read of it is none. `sent` has the answers by the platform's
     ids."""
+    if isinstance(event, MessageDeleted):
+        asides.pop(f"edit {event.of}", None)
+        if event.said and not event.withdrawn:
+            words = f"[took back an earlier message: {_cut(event.said, EDIT_CHARS)}]\n"
+            aside = Text(words, principal_label(event.principal))
+            _put_bounded(asides, f"deleted {event.of}", aside)
+        return
     if isinstance(event, MessageEdited):
         label = join_labels(part.label for part in event.message.parts if isinstance(part, Text))
         aside = Text(

@@ -14,7 +14,14 @@ from ..types.trace_ids import SpanParent, make_span_id, make_trace_id
 
 DETAIL_CHARS = 2_000
 PREVIEW_CHARS = 200
-_SIDE_EVENTS = (e.MessageDelivered, e.MessageEdited, e.Reacted, e.CommandRun, e.Erased)
+_SIDE_EVENTS = (
+    e.MessageDelivered,
+    e.MessageEdited,
+    e.MessageDeleted,
+    e.Reacted,
+    e.CommandRun,
+    e.Erased,
+)
 """They happen beside the turn and say nothing of when a call began."""
 
 SpanKind = Literal["agent_run", "llm_call", "tool_call"]

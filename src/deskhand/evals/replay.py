@@ -205,6 +205,7 @@ _EXTERNAL_EVENTS = (
     e.HistoryMessage,
     e.ResultsReturned,
     e.MessageEdited,
+    e.MessageDeleted,
     e.Reacted,
     e.OptionsSet,
     e.Recalled,

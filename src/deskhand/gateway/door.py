@@ -17,6 +17,7 @@ from ..secrets.inbound_redaction import find_secret, redact_body, redact_value
 from ..secrets.redaction import Redactor
 from ..store.base import Accepted, Store
 from ..store.queries import (
+    find_accepted,
     has_members,
     last_event_of_kind,
     session_of_message,
@@ -33,6 +34,7 @@ from ..types.identity import (
     Body,
     Command,
     Configure,
+    Deletion,
     Edit,
     Inbound,
     Principal,
@@ -62,6 +64,8 @@ RowKey = tuple[str, str, str]
 """What names an inbox row: the channel, the account, and the message's id there."""
 MAX_OWN_ROWS = 1_000
 """So many rows that came in here are remembered until the watch of the inbox asks about them."""
+DELETED_CHARS = 2_000
+"""So much of a message is told to an agent when it is taken back."""
 MAX_CHECKED_NAMES = 1_000
 """So many names of sessions are remembered that hold no secret."""
 
@@ -151,6 +155,11 @@ class LocalDoor:
     # Taking in
 
     async def submit(self, inbound: Inbound) -> Receipt:
+        if isinstance(inbound.body, Deletion):
+            found = await self._find_deleted(inbound, inbound.body)
+            if found is None:
+                return Receipt("refused", reason="it was no message of theirs that was taken in")
+            inbound = found
         principal = self._access.authorize(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
@@ -236,6 +245,20 @@ class LocalDoor:
                 session, inbound = moved
         await self._access.attention.carry_out(inbound.body, principal)
         return session, await self._access.handoffs.resolve(inbound, principal, session)
+
+    async def _find_deleted(self, inbound: Inbound, deletion: Deletion) -> Inbound | None:
+        """The deletion for the session that has the message, with its sender and what it said. None
+        where nobody has it, or it is not the sender's: people delete what was never said to an
+        agent."""
+        found = await find_accepted(self._store, inbound.address, deletion.of)
+        if found is None or not isinstance(found.inbound.body, Said):
+            return None
+        sender = found.inbound.sender
+        if inbound.sender not in ("", sender):
+            return None
+        words = found.inbound.body.message.own_text[:DELETED_CHARS] or "a message without words"
+        body = replace(deletion, said=words)
+        return replace(inbound, sender=sender, session=found.session, body=body)
 
     async def _access_refusal(self, principal: Principal, inbound: Inbound, session: str) -> str:
         """Why they may not send this to the session, or ''."""

@@ -12,7 +12,7 @@ from ..gateway.channel_switch import ChannelSwitch
 from ..gateway.typing_indicator import TypingIndicator
 from ..supervision.health_facts import Vitals
 from ..types.door import Door
-from ..types.identity import Inbound, Principal, Receipt
+from ..types.identity import Deletion, Inbound, Principal, Receipt
 from ..users.strangers import NO_ACCESS, Strangers
 
 log = logging.getLogger(__name__)
@@ -64,6 +64,8 @@ class Receiving:
 
     async def _answer_refused(self, inbound: Inbound, receipt: Receipt, channel: Channel) -> None:
         """Tell a stranger, or somebody who may not talk to this agent, that they were refused."""
+        if isinstance(inbound.body, Deletion):
+            return  # people delete what was never said to an agent
         if inbound.by_program:
             log.info("%s: ignored the bot %s: %s", channel.name, inbound.sender, receipt.reason)
         elif receipt.reason == NO_ACCESS:

@@ -8,7 +8,7 @@ import msgspec
 
 from ..types.commit import Change, Outgoing
 from ..types.events import ModelReplied, decode_event
-from ..types.identity import Address, Principal
+from ..types.identity import Address, Inbound, Principal
 from ..types.process import Process, parse_process_row
 from ..types.subagents import SubagentTask, is_subagent_session, parse_task_row
 from ..types.teams import Teammate, parse_teammate_row
@@ -23,6 +23,20 @@ class CallStart(msgspec.Struct, frozen=True, gc=False):
 
     tool: str
     at: float
+
+
+class AcceptedMessage(msgspec.Struct, frozen=True, gc=False):
+    """What came in for a session."""
+
+    session: str
+    inbound: Inbound
+
+
+class _InboxBody(msgspec.Struct, frozen=True, gc=False):
+    inbound: Inbound
+
+
+_decode_accepted = msgspec.json.Decoder(_InboxBody).decode
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
@@ -301,6 +315,15 @@ async def was_accepted(store: Store, address: Address, external_id: str) -> bool
     """Whether this event of its platform was accepted before."""
     event = (address.channel, address.account, external_id)
     return bool(await store.query("inbox_find", event))
+
+
+async def find_accepted(store: Store, address: Address, external_id: str) -> AcceptedMessage | None:
+    """The message that this event of its platform was; None where it was not accepted, or was
+    erased."""
+    event = (address.channel, address.account, external_id)
+    for session, body in await store.query("inbox_said", event):
+        return AcceptedMessage(str(session), _decode_accepted(body).inbound) if body else None
+    return None
 
 
 async def session_of_message(store: Store, channel: str, platform_id: str) -> str:

@@ -5,6 +5,9 @@ ON CONFLICT DO NOTHING RETURNING id
 -- inbox_find --
 SELECT id, session, n FROM inbox WHERE channel = ? AND account = ? AND external_id = ?
 
+-- inbox_said: where a message went, and what it was --
+SELECT session, body FROM inbox WHERE channel = ? AND account = ? AND external_id = ?
+
 -- inbox_waiting: in order of arrival --
 SELECT id, body FROM inbox WHERE session = ? AND n IS NULL ORDER BY id
 

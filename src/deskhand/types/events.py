@@ -67,6 +67,18 @@ class MessageEdited(Event, frozen=True, tag="message_edited"):
     message: Message
 
 
+class MessageDeleted(Event, frozen=True, tag="message_deleted"):
+    """The person took back message `of`, which said `said`. It stays in the log: whoever wants it
+    gone erases it. `withdrawn` is its inbox id where nobody had read it yet: nobody will. While the
+    turn is open that the message belongs to, a further message tells of it instead."""
+
+    inbox_id: int
+    principal: Principal
+    of: str
+    said: str = ""
+    withdrawn: int = 0
+
+
 class Reacted(Event, frozen=True, tag="reacted"):
     inbox_id: int
     principal: Principal
@@ -439,6 +451,7 @@ AnyEvent = (
     | HistoryMessage
     | Transcribed
     | MessageEdited
+    | MessageDeleted
     | Reacted
     | CommandRun
     | ModelReplied

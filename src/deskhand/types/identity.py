@@ -171,6 +171,14 @@ class Edit(msgspec.Struct, frozen=True, tag="edit", gc=False):
     message: Message
 
 
+class Deletion(msgspec.Struct, frozen=True, tag="deletion", omit_defaults=True, gc=False):
+    """A person took back their message `of` (the platform's id). Its sender may be '', as not every
+    platform says whose it was. `said` is what it said; the door finds both out."""
+
+    of: str
+    said: str = ""
+
+
 class Reaction(msgspec.Struct, frozen=True, tag="reaction", gc=False):
     of: str
     emoji: str
@@ -191,7 +199,9 @@ class Configure(msgspec.Struct, frozen=True, tag="configure", gc=False):
     options: SessionOptions
 
 
-Body = Said | Answer | Command | Result | ToolResults | Edit | Reaction | Rewind | Configure
+Body = (
+    Said | Answer | Command | Result | ToolResults | Edit | Deletion | Reaction | Rewind | Configure
+)
 When = Literal["steer", "queue", "interrupt"]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
+from ...types.identity import Address, Answer, Body, Deletion, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
 from ...types.messages import File, Message, Part, Text
 from ..group_rules import GroupRules
@@ -59,6 +59,8 @@ class Reader:
                 return await self.read_message(event)
             case "MESSAGE_UPDATE":
                 return self._read_edit(event)
+            case "MESSAGE_DELETE":
+                return self._read_deletion(event, now)
             case "MESSAGE_REACTION_ADD" | "MESSAGE_REACTION_REMOVE":
                 return self._read_reaction(event, name, now, added=kind.endswith("ADD"))
             case "INTERACTION_CREATE":
@@ -92,6 +94,11 @@ class Reader:
         body = Edit(name, Message("user", (Text(text),)))
         at = datetime.fromisoformat(str(edited)).timestamp()
         return self._make_inbound(f"edit:{name}:{edited}", event, at, body)
+
+    def _read_deletion(self, event: Json, now: float) -> Inbound:
+        """Discord does not say whose it was."""
+        of = str(event["id"])
+        return Inbound(f"deleted:{of}", self._make_address(event), "", now, Deletion(of))
 
     def _make_inbound(
         self, name: str, event: Json, at: float, body: Body, reply_to: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from ...types.identity import Address, Body, Edit, Inbound, Reaction, Said
+from ...types.identity import Address, Body, Deletion, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
 from ...types.messages import Message, Part, Text
 from ..group_rules import GroupRules
@@ -60,9 +60,13 @@ class Reader:
             of, emoji = str(relation.get("event_id", "")), str(relation.get("key", ""))
             thread = self._threads.get(of, "")
             return self._make_inbound(room, event, Reaction(of, emoji, True), thread, group=group)
-        if event.get("type") != "m.room.message" or (
-            group and not self._is_addressed(room, content)
-        ):
+        if event.get("type") == "m.room.redaction":
+            of = str(event.get("redacts") or content.get("redacts") or "")
+            thread = self._threads.get(of, "")
+            return self._make_inbound(room, event, Deletion(of), thread, group=group)
+        if event.get("type") != "m.room.message":
+            return None
+        if group and not self._is_addressed(room, content):
             return None
         thread = str(relation["event_id"]) if relation.get("rel_type") == "m.thread" else ""
         if relation.get("rel_type") == "m.replace":

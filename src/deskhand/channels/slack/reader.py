@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
+from ...types.identity import Address, Answer, Body, Deletion, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
 from ...types.messages import File, Message, Part, Text
 from ..group_rules import GroupRules
@@ -69,6 +69,8 @@ class Reader:
             case "message" | "app_mention":
                 if event.get("subtype") == "message_changed":
                     return self._read_edit(event)
+                if event.get("subtype") == "message_deleted":
+                    return self._read_deletion(event)
                 return await self._read_message(event)
             case "reaction_added" | "reaction_removed":
                 return self._read_reaction(event)
@@ -115,6 +117,18 @@ class Reader:
         of = make_message_id(str(event.get("channel")), str(now.get("ts")))
         body = Edit(of, Message("user", (Text(text),)))
         return self._make_inbound(whole, body, event)
+
+    def _read_deletion(self, event: Json) -> Inbound | None:
+        before = event.get("previous_message", {})
+        chat, ts = str(event.get("channel")), str(event.get("deleted_ts"))
+        who = str(before.get("user") or "")
+        if not who or who == self._me:
+            return None
+        of = make_message_id(chat, ts)
+        address = self._make_address(chat, str(before.get("thread_ts", "")))
+        at = to_seconds(str(event.get("ts")))
+        program = bool(before.get("bot_id"))
+        return Inbound(f"deleted:{of}", address, who, at, Deletion(of), by_program=program)
 
     def _make_inbound(self, said: Json, body: Body, event: Json) -> Inbound:
         chat, ts = str(said.get("channel")), str(event.get("ts"))

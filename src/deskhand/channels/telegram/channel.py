@@ -183,7 +183,7 @@ class TelegramChannel:
             raise Refused("it is not from Telegram")
         try:
             update = telegram.Update.de_json(msgspec.json.decode(request.body), self._bot)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return UNREADABLE
         return await self._posted.put(update)
 
