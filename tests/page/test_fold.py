@@ -281,8 +281,10 @@ def test_thinking_commands_edits_and_reactions(page: Page) -> None:
         e.CommandRun(2, OWNER, "status", "", "Nothing is going on."),
         e.MessageEdited(3, "owner:m1", Message("user", (Text("won"),))),
         e.Reacted(4, OWNER, "owner:m1", "👍", True),
+        e.MessageDeleted(5, OWNER, "owner:m1", "won"),
     )
     user, said = state["turns"][0]["items"]
+    assert user["deleted"] is True
     assert (user["text"], user["edited"], user["emoji"]) == ("won", True, "👍")
     assert said["thinking"] == "Let me see."
     assert state["turns"][1]["items"][0]["text"] == "/status"

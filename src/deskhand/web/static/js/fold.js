@@ -123,32 +123,13 @@ const EVENTS = {
     hearRecording(next, event, recorded);
   },
   message_edited(next, event) {
-    next.turns = next.turns.map((turn) =>
-      turn.items.some((item) => item.externalId && item.externalId === event.of)
-        ? {
-            ...turn,
-            items: turn.items.map((item) =>
-              item.externalId === event.of
-                ? { ...item, text: textOf(event.message), edited: true }
-                : item,
-            ),
-          }
-        : turn,
-    );
+    changeMessage(next, event.of, { text: textOf(event.message), edited: true });
+  },
+  message_deleted(next, event) {
+    changeMessage(next, event.of, { deleted: true });
   },
   reacted(next, event) {
-    next.turns = next.turns.map((turn) =>
-      turn.items.some((item) => item.externalId && item.externalId === event.of)
-        ? {
-            ...turn,
-            items: turn.items.map((item) =>
-              item.externalId === event.of
-                ? { ...item, emoji: event.added ? event.emoji : "" }
-                : item,
-            ),
-          }
-        : turn,
-    );
+    changeMessage(next, event.of, { emoji: event.added ? event.emoji : "" });
   },
   command_run(next, event, recorded) {
     if (!event.reply) return;
@@ -334,5 +315,18 @@ const EVENTS = {
     });
   },
 };
+
+/** Change the message that its platform calls this. */
+function changeMessage(next, of, change) {
+  const isMeant = (item) => Boolean(of) && item.externalId === of;
+  next.turns = next.turns.map((turn) =>
+    turn.items.some(isMeant)
+      ? {
+          ...turn,
+          items: turn.items.map((item) => (isMeant(item) ? { ...item, ...change } : item)),
+        }
+      : turn,
+  );
+}
 
 function ignoreEvent() {}

@@ -35,6 +35,7 @@ export function UserMessage({ item, turn }) {
       </div>
       <div class="acts" role="group" aria-label="What to do with this message">
         ${item.edited && html`<span class="tiny muted">edited</span>`}
+        ${item.deleted && html`<span class="tiny muted">deleted by its sender</span>`}
         ${item.emoji && html`<span>${item.emoji}</span>`}
         <time
           class="tiny muted"
