@@ -12,9 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskhand.net.client import Net
 from deskhand.sandbox.base import Sandbox
 from deskhand.sandbox.choose import open_sandbox
 from deskhand.speech.base import OGG, WAV, Recording, Sound
+from deskhand.speech.long_recordings import SHORT_BYTES, InPieces
+from deskhand.speech.providers import ProviderAddress, open_api_speech
 from deskhand.speech.recording_main import find_quiet_moment
 from deskhand.speech.recordings import (
     MAX_RECORDING_BYTES,
@@ -27,6 +30,7 @@ from deskhand.speech.recordings import (
 )
 from deskhand.speech.sentences import split_sentences
 from deskhand.speech.wav import wrap_samples
+from deskhand.testing.speech_server import SpeechServer
 from deskhand.types.errors import SandboxUnavailable, SpeechError
 
 
@@ -138,3 +142,15 @@ def test_sentences_lose_no_word(text: str, most: int) -> None:
 
 def test_sentences_stay_whole_where_they_fit() -> None:
     assert split_sentences("One two. Three four! Five?", 12) == ["One two.", "Three four!", "Five?"]
+
+
+async def test_who_hears_half_a_minute_gets_pieces() -> None:
+    """However small the recording is."""
+    async with SpeechServer() as server:
+        own = ProviderAddress(server.url("sarvam"), "KEY")
+        engine = open_api_speech("sarvam", "hear", {"KEY": server.key}, own, Net())
+        sound = await encode_as_opus(Sound(tone(60), WAV), sandbox)
+        assert len(sound.data) < SHORT_BYTES
+        heard = await InPieces(engine, sandbox).hear(Recording(sound.data))
+        assert 59 < heard.seconds < 61 and len(server.asked) >= 3
+        assert max(len(asked.file) for asked in server.asked) < len(sound.data) / 2

@@ -27,6 +27,7 @@ ENGINES: list[tuple[Provider, str, str]] = [
     ("deepgram", "", ""),
     ("elevenlabs", "", ""),
     ("elevenlabs", "scribe_v1", "eleven_multilingual_v2"),
+    ("sarvam", "", ""),
     ("google", "", ""),
     ("google", "gemini-3.8-flash", "gemini-3.1-flash-tts-preview"),
     ("google", "gemini-3.5-transcribe", "gemini-3.8-flash-tts"),

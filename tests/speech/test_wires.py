@@ -26,6 +26,7 @@ from deskhand.speech.google_wire import GoogleWire
 from deskhand.speech.language_codes import find_language
 from deskhand.speech.openai_wire import OpenAIWire
 from deskhand.speech.providers import ProviderAddress, open_api_speech, read_providers
+from deskhand.speech.sarvam_wire import SarvamWire
 from deskhand.speech.wire import SpeechProvider, SpeechWire
 from deskhand.speech.wire_fields import check_name
 from deskhand.testing.speech import make_wav
@@ -42,8 +43,9 @@ WIRES: dict[str, SpeechWire] = {
     "deepgram": DeepgramWire(),
     "elevenlabs": ElevenLabsWire("JBFqnCBsd6RMkjVDRZzb"),
     "google": GoogleWire(),
+    "sarvam": SarvamWire("shubh"),
 }
-PROVIDERS: list[Provider] = ["openai", "groq", "own", "deepgram", "elevenlabs", "google"]
+PROVIDERS: list[Provider] = ["openai", "groq", "own", "deepgram", "elevenlabs", "google", "sarvam"]
 MODELS = {"own": ("parakeet", "kokoro")}
 
 
@@ -124,6 +126,33 @@ def test_openai_says_opus_and_groq_wav() -> None:
         "voice": "diana",
         "response_format": "wav",
     }
+
+
+def test_sarvam_is_told_the_language_or_finds_it() -> None:
+    wire = SarvamWire("shubh")
+    for language, code in (("hi", "hi-IN"), ("or", "od-IN"), ("fr", "unknown"), ("", "unknown")):
+        request = wire.make_hear_request(provider("saaras:v3"), SOUND, language)
+        fields, file = parse_form(request)
+        told = {"model": "saaras:v3", "language_code": code, "mode": "transcribe"}
+        assert fields == told and file.get_payload(decode=True) == SOUND.data
+    assert request.headers["api-subscription-key"] == KEY
+    old, _ = parse_form(wire.make_hear_request(provider("saarika:v2.5"), SOUND, ""))
+    assert "mode" not in old
+
+
+def test_sarvam_says_only_its_languages() -> None:
+    wire = SarvamWire("shubh")
+    request = wire.make_say_request(provider("bulbul:v3"), "Namaste.", Voice("kavya", "hi"))
+    assert msgspec.json.decode(request.body or b"") == {
+        "text": "Namaste.",
+        "target_language_code": "hi-IN",
+        "speaker": "kavya",
+        "model": "bulbul:v3",
+    }
+    plain = wire.make_say_request(provider("bulbul:v3"), "Hi.", Voice())
+    assert b'"en-IN"' in (plain.body or b"")
+    with pytest.raises(SpeechError, match="does not speak 'fr'"):
+        wire.make_say_request(provider("bulbul:v3"), "Bonjour.", Voice("", "fr"))
 
 
 def test_deepgram_gets_the_recording_itself() -> None:
@@ -320,6 +349,11 @@ HEARD: list[tuple[str, str, Heard]] = [
         Heard("One. Two.", "es"),
     ),
 ]
+HEARD += [
+    ("sarvam", '{"request_id":"1","transcript":"Hi","language_code":"hi-IN"}', Heard("Hi", "hi")),
+    ("sarvam", '{"transcript":"Hi","language_code":"od-IN"}', Heard("Hi", "or")),
+    ("sarvam", '{"transcript":"","language_code":null}', Heard("")),
+]
 NO_TRANSCRIPT: list[tuple[str, str]] = [
     ("openai", '{"text":"\\ud83d"}'),
     *((wire, body) for wire in WIRES for body in ("", "{}", "[]", "null", '{"text": 5}', "x")),
@@ -505,7 +539,8 @@ async def test_the_server_takes_what_we_send(
 async def test_a_wrong_key_is_an_error(server: SpeechServer, name: Provider, use: str) -> None:
     with pytest.raises(SpeechError) as raised:
         await ask(open_engine(server, name, use, "wrong-key-1234"), use)
-    told = "API key not valid" if name == "google" else "did not take the key (401)"
+    usual = f"did not take the key ({403 if name == 'sarvam' else 401})"
+    told = "API key not valid" if name == "google" else usual
     assert told in str(raised.value) and "wrong-key-1234" not in str(raised.value)
 
 

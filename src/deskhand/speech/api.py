@@ -24,6 +24,7 @@ class ApiSpeech:
         self._net = net
         self._limits = limits
         self.max_say_chars = min(MAX_SAY_CHARS, provider.max_say_chars)
+        self.max_hear_s = provider.max_hear_s
         self.name = f"{provider.name}/{provider.model}"
 
     async def hear(

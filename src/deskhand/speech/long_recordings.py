@@ -18,12 +18,12 @@ from .recordings import (
 )
 from .sentences import split_sentences
 from .wav import wrap_samples
+from .wire import MAX_HEAR_S
 
 SHORT_BYTES = 1 << 20
 """A smaller recording goes as it is: about eight minutes as chats record."""
 MAX_WHOLE_BYTES = 24 << 20
 """So much OpenAI and Groq take at once."""
-PIECE_S = 600.0
 
 
 class InPieces:
@@ -39,7 +39,7 @@ class InPieces:
         self, recording: Recording, language: str = "", on_share: OnShare = ignore_share
     ) -> Heard:
         """See Speech.hear."""
-        if len(recording.data) <= SHORT_BYTES:
+        if len(recording.data) <= SHORT_BYTES and self._engine.max_hear_s >= MAX_HEAR_S:
             return await self._engine.hear(recording, language, on_share)
         if not is_installed():
             if len(recording.data) > MAX_WHOLE_BYTES:
@@ -55,7 +55,7 @@ class InPieces:
         begin = 0
         seconds = 0.0
         while True:
-            task = RecordingTask("opus", begin, PIECE_S)
+            task = RecordingTask("opus", begin, self._engine.max_hear_s)
             piece, data = await read_piece(recording, task, self._open_sandbox)
             heard = await self._engine.hear(Recording(data), language)
             texts.append(heard.text)

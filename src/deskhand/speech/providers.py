@@ -20,9 +20,10 @@ from .deepgram_wire import DeepgramWire
 from .elevenlabs_wire import ElevenLabsWire
 from .google_wire import GoogleWire
 from .openai_wire import OpenAIWire, SoundFormat
-from .wire import SpeechProvider, SpeechWire
+from .sarvam_wire import SarvamWire
+from .wire import MAX_HEAR_S, SpeechProvider, SpeechWire
 
-WireName = Literal["openai", "deepgram", "elevenlabs", "google"]
+WireName = Literal["openai", "deepgram", "elevenlabs", "google", "sarvam"]
 
 
 class ListedProvider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,6 +37,7 @@ class ListedProvider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     sound: SoundFormat = "opus"
     voice: str = ""
     max_say_chars: int = MAX_SAY_CHARS
+    max_hear_s: float = MAX_HEAR_S
     source: str
     as_of: str
 
@@ -80,6 +82,7 @@ def open_api_speech(
         model=model,
         key=_find_key(provider_name, listed, own, environment),
         max_say_chars=listed.max_say_chars,
+        max_hear_s=listed.max_hear_s,
     )
     return ApiSpeech(provider, _make_wire(listed), net)
 
@@ -153,5 +156,7 @@ def _make_wire(listed: ListedProvider) -> SpeechWire:
             return ElevenLabsWire(listed.voice)
         case "google":
             return GoogleWire(listed.voice)
+        case "sarvam":
+            return SarvamWire(listed.voice)
         case _:
             assert_never(listed.wire)

@@ -30,16 +30,21 @@ _EXTENSIONS = {
 }
 
 
+MAX_HEAR_S = 600.0
+"""A longer recording is heard in pieces of this length."""
+
+
 class SpeechProvider(msgspec.Struct, frozen=True):
     """Whom to ask: `name` is the provider's, `base` a URL without a slash at its end, `model` what
     the provider calls its model. The `key` is shown to nobody. `max_say_chars` is how much it
-    speaks at once, where that is less than MAX_SAY_CHARS."""
+    speaks at once, where that is less than MAX_SAY_CHARS, and `max_hear_s` how much it hears."""
 
     name: str
     base: str
     model: str
     key: str = ""
     max_say_chars: int = MAX_SAY_CHARS
+    max_hear_s: float = MAX_HEAR_S
 
     def __repr__(self) -> str:
         return f"SpeechProvider({self.name}/{self.model} at {self.base})"

@@ -289,6 +289,60 @@ def _speak_elevenlabs(asked: AskedSpeech, voice: str, sounds: SpokenSounds) -> w
     return _sound_response(sounds.say(text, "opus"), "opus")
 
 
+SARVAM_LANGUAGES = (
+    *("bn-IN", "en-IN", "gu-IN", "hi-IN", "kn-IN", "ml-IN"),
+    *("mr-IN", "od-IN", "pa-IN", "ta-IN", "te-IN"),
+)
+
+
+def answer_sarvam(asked: AskedSpeech, method: str, key: str, sounds: SpokenSounds) -> web.Response:
+    if asked.headers.get("api-subscription-key") != key:
+        raise _refuse_sarvam(403, "invalid_api_key_error", "Invalid API key")
+    if method == "speech-to-text":
+        return _transcribe_sarvam(asked, sounds)
+    if method == "text-to-speech":
+        return _speak_sarvam(asked, sounds)
+    raise _refuse_sarvam(404, "not_found_error", "Not found")
+
+
+def _transcribe_sarvam(asked: AskedSpeech, sounds: SpokenSounds) -> web.Response:
+    fields = asked.fields
+    if unknown := set(fields) - {"model", "language_code", "mode"}:
+        raise _refuse_sarvam(400, "invalid_request_error", f"Unknown field: {unknown}")
+    if fields.get("model") not in ("saarika:v2.5", "saaras:v3"):
+        raise _refuse_sarvam(400, "invalid_request_error", "Unknown model")
+    if ("mode" in fields) != (fields["model"] == "saaras:v3"):
+        raise _refuse_sarvam(400, "invalid_request_error", "mode is for saaras:v3")
+    if fields.get("language_code") not in ("unknown", *SARVAM_LANGUAGES):
+        raise _refuse_sarvam(400, "invalid_request_error", "Unknown language_code")
+    heard = sounds.hear(asked.file)
+    if heard is None:
+        raise _refuse_sarvam(422, "unprocessable_entity_error", "Could not read the audio file")
+    if heard.seconds > 30:
+        raise _refuse_sarvam(400, "invalid_request_error", "Audio is longer than 30 seconds")
+    answer = {
+        "request_id": _ID,
+        "transcript": heard.text,
+        "language_code": f"{heard.language}-IN" if heard.language else None,
+    }
+    return web.json_response(answer)
+
+
+def _speak_sarvam(asked: AskedSpeech, sounds: SpokenSounds) -> web.Response:
+    body = _read_json(asked)
+    if set(body) != {"text", "target_language_code", "speaker", "model"}:
+        raise _refuse_sarvam(400, "invalid_request_error", f"Wrong fields: {sorted(body)}")
+    if body["model"] != "bulbul:v3" or body["target_language_code"] not in SARVAM_LANGUAGES:
+        raise _refuse_sarvam(400, "invalid_request_error", "Unknown model or language")
+    if not re.fullmatch("[a-z]{2,20}", str(body["speaker"])):
+        raise _refuse_sarvam(400, "invalid_request_error", "Unknown speaker")
+    text = body["text"]
+    if not isinstance(text, str) or not text.strip() or len(text) > 2500:
+        raise _refuse_sarvam(400, "invalid_request_error", "text must have 1 to 2500 characters")
+    audio = base64.b64encode(sounds.say(text, "wav")).decode()
+    return web.json_response({"request_id": _ID, "audios": [audio]})
+
+
 GOOGLE_VOICES = ("Kore", "Puck", "Zephyr", "Charon", "Fenrir", "Leda", "Orus", "Aoede")
 
 
@@ -440,6 +494,10 @@ def _refuse_google(status: int, code: str, message: str) -> Refusal:
     return Refusal(status, {"error": {"code": status, "message": message, "status": code}})
 
 
+def _refuse_sarvam(status: int, code: str, message: str) -> Refusal:
+    return Refusal(status, {"error": {"code": code, "message": message, "request_id": _ID}})
+
+
 ERRORS = {
     "openai": _refuse_openai,
     "groq": _refuse_openai,
@@ -447,6 +505,7 @@ ERRORS = {
     "deepgram": _refuse_deepgram,
     "elevenlabs": _refuse_elevenlabs,
     "google": _refuse_google,
+    "sarvam": _refuse_sarvam,
 }
 
 

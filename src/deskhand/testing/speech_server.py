@@ -1,5 +1,5 @@
-"""Providers that hear and speak, on loopback: OpenAI, Groq, Deepgram, ElevenLabs and Google, and a
-server of the person's own that has OpenAI's interface.
+"""Providers that hear and speak, on loopback: OpenAI, Groq, Deepgram, ElevenLabs, Google, Sarvam,
+and a server of the person's own that has OpenAI's interface.
 
 They are stricter than the real ones: an unknown field, a missing header or a wrong form is refused,
 in the provider's own form of an error. What they answer is what the documentation says that the
@@ -22,10 +22,11 @@ from .speech_dialects import (
     answer_elevenlabs,
     answer_google,
     answer_openai,
+    answer_sarvam,
 )
 from .speech_sounds import SpokenSounds
 
-Provider = Literal["openai", "groq", "own", "deepgram", "elevenlabs", "google"]
+Provider = Literal["openai", "groq", "own", "deepgram", "elevenlabs", "google", "sarvam"]
 BASES: dict[Provider, str] = {
     "openai": "/openai/v1",
     "groq": "/groq/openai/v1",
@@ -33,6 +34,7 @@ BASES: dict[Provider, str] = {
     "deepgram": "/deepgram",
     "elevenlabs": "/elevenlabs",
     "google": "/google/v1beta",
+    "sarvam": "/sarvam",
 }
 """What stands for the base URL of each."""
 HUGE_BYTES = 40_000_000
@@ -113,6 +115,8 @@ class SpeechServer:
                     return answer_elevenlabs(asked, method, self.key, self.sounds)
                 case "google":
                     return answer_google(asked, method, self.key, self.sounds)
+                case "sarvam":
+                    return answer_sarvam(asked, method, self.key, self.sounds)
                 case _:
                     return answer_openai(asked, method, self.key, self.sounds)
         except Refusal as refusal:
