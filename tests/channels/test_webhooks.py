@@ -134,7 +134,18 @@ async def test_what_telegram_cannot_reach_stands_in_the_health(
         tasks.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("address", ["http://desk.example.org", "desk.example.org", "https:/x"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://desk.example.org",
+        "desk.example.org",
+        "https:/x",
+        "https://",
+        "https://[",
+        "https://a@b.example",
+        "https://a.example?b",
+    ],
+)
 def test_an_address_that_no_platform_posts_to(tmp_path: Path, address: str) -> None:
     config = ChannelConfig(webhook=address)
     with pytest.raises(ConfigError, match="https://"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncGenerator
 from typing import Generic, Protocol, TypeVar, runtime_checkable
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import anyio
 
@@ -37,12 +37,21 @@ def make_webhook_address(name: str, config: ChannelConfig) -> str:
     """The address to which a platform posts for this channel. Raises ConfigError where the setting
     is no address that it could use."""
     base = config.webhook.rstrip("/")
-    if not base.startswith("https://"):
+    if not _is_public_address(base):
         raise ConfigError(
-            f"channels.{name}.webhook has to begin with https://, as platforms post to no other "
-            "address: set the public address under which a proxy with TLS serves the page"
+            f"channels.{name}.webhook has to be an address with https:// and a host, as platforms "
+            "post to no other: set the public one under which a proxy with TLS serves the page"
         )
     return f"{base}{WEBHOOK_PATH}{quote(name, safe='')}"
+
+
+def _is_public_address(base: str) -> bool:
+    try:
+        parts = urlsplit(base)
+    except ValueError:
+        return False
+    is_plain = not (parts.query or parts.fragment or "@" in parts.netloc)
+    return parts.scheme == "https" and bool(parts.hostname) and is_plain
 
 
 class _Posted(Generic[T]):
