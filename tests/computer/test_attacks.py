@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
@@ -100,4 +101,9 @@ async def test_nothing_arrives(surfer: Surfer, attack: Attack) -> None:
         if each.headers.get("host", "").startswith("evil.test")
     ]
     assert [each for each in asked if each.startswith(attack.harm)] == []
+    for _ in range(20):  # where a page leads is told with the next look, if it came late
+        if conversation.refusals:
+            break
+        await anyio.sleep(0.1)
+        await conversation.call(action="look")
     assert conversation.refusals, "something was to be stopped"

@@ -253,7 +253,8 @@ async def until_answered(served: Served, external_ids: set[str], session: str = 
 @pytest.mark.timeout(120)
 async def test_fifty_others_wait_no_longer_while_one_floods(tmp_path: Path) -> None:
     """Two hundred messages a second of one, twice what is asked of us: of the others' waits the
-    95th percentile is at most twice that of a quiet service."""
+    95th percentile is at most twice that of a quiet service, before or after, on the same machine
+    with the same load."""
 
     async with serving(tmp_path, ScriptedModel(latency_s=0.3)) as served:
 
@@ -292,7 +293,8 @@ async def test_fifty_others_wait_no_longer_while_one_floods(tmp_path: Path) -> N
             tasks.start_soon(flood)
             busy = await waits("busy", 5.0)
         assert len(taken) == 1000
-        assert busy[47] <= 2 * quiet[47], (quiet[47], busy[47])
+        after = await waits("after", 2.5)
+        assert busy[47] <= 2 * max(quiet[47], after[47]), (quiet[47], busy[47], after[47])
 
 
 @pytest.mark.timeout(120)
