@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -172,5 +173,5 @@ GUIDES: Mapping[str, Guide] = {
 
 def find_variable(need: Need, kind: str, name: str) -> str:
     """The name of the variable that keeps a secret of the channel with this name."""
-    own = name.upper().replace("-", "_")
+    own = re.sub(r"\W", "_", name).upper()
     return need.variable if name == kind else need.variable.replace(kind.upper(), own, 1)

@@ -12,11 +12,11 @@ from ..channels.guides import GUIDES, Need, find_variable
 from .chat_addresses import CHAT_IDS, KINDS, Bot, Bots, explain_no_channel, find_bot_id
 from .notes import ImportNotes
 from .platform_settings import ChannelDraft, convert_settings, list_allowed, says_something
-from .settings import ImportedKeys, snake_fields
+from .settings import ImportedKeys, as_map, snake_fields
 
 HANDLED = ("agents.list.*.channels.*", "channels.*")
 """The keys that are looked after here."""
-PAIR = "ask them to write to the bot, then approve them: deskhand pair"
+_PAIR_THEM = "ask them to write to the bot, then approve them: deskhand pair"
 _LIST_THEM = "put their ids into allow_from of the channel"
 _NUMBERS = (re.compile(r"[0-9]{1,30}"), "numbers")
 _PEOPLE: Mapping[str, tuple[re.Pattern[str], str]] = {
@@ -79,17 +79,15 @@ def convert_channels(
 def _list_accounts(keys: ImportedKeys, agents: Sequence[str]) -> list[_Account]:
     """Every account; one that stands at the top is of the first agent. Those that are switched off
     come last, so that they take no name from the others."""
-    own = [
-        (agent, settings.get("channels"))
-        for agent, settings in keys.agents.items()
-        if isinstance(settings, Mapping)
+    sections = [
+        (agent, as_map(settings).get("channels")) for agent, settings in keys.agents.items()
     ]
-    found = [
-        _Account(agent, str(platform), snake_fields(each))
-        for agent, channels in (*own, (agents[0], keys.raw.get("channels")))
-        for platform, each in (channels.items() if isinstance(channels, Mapping) else ())
-        if isinstance(each, Mapping)
-    ]
+    sections.append((agents[0], keys.raw.get("channels")))
+    found: list[_Account] = []
+    for agent, channels in sections:
+        for platform, each in as_map(channels).items():
+            if isinstance(each, Mapping):
+                found.append(_Account(agent, platform, snake_fields(each)))
     return sorted(found, key=lambda account: not account.settings.get("enabled"))
 
 
@@ -126,7 +124,7 @@ def _add_channel(
     config: dict[str, Any] = {} if name == kind else {"type": kind}
     for need in GUIDES[kind].needs:
         if need.variable:
-            variable = re.sub(r"\W", "_", find_variable(need, kind, name))
+            variable = find_variable(need, kind, name)
             if name != kind:
                 config[need.setting] = variable
             if value := draft.secrets.get(need.setting):
@@ -149,12 +147,10 @@ def _add_channel(
 
 def _note_missing(notes: ImportNotes, account: _Account, need: Need, name: str) -> None:
     kind = KINDS[account.platform]
-    variable = re.sub(r"\W", "_", find_variable(need, kind, name)) if need.variable else ""
-    do = (
-        f"put {variable} into Deskhand's .env"
-        if variable
-        else f"deskhand config set channels.{name}.{need.setting} VALUE"
-    )
+    if need.variable:
+        do = f"put {find_variable(need, kind, name)} into Deskhand's .env"
+    else:
+        do = f"deskhand config set channels.{name}.{need.setting} VALUE"
     notes.leave_out(
         f"{need.label} of {account.where}",
         f"it is not in this home, and without it the channel is switched off: {need.where}",
@@ -166,7 +162,7 @@ def _allowed_ids(notes: ImportNotes, kind: str, account: _Account) -> list[str]:
     """The ids of who may write. A name is nobody's for good, so it admits nobody."""
     listed = list_allowed(account.settings)
     pattern, ids_are = _PEOPLE[kind]
-    todo = _LIST_THEM if kind in _WITHOUT_CODES else PAIR
+    todo = _LIST_THEM if kind in _WITHOUT_CODES else _PAIR_THEM
     ids: list[str] = []
     for each in listed:
         id_, bar, _ = each.partition("|")

@@ -63,6 +63,9 @@ _THREAD_IDS: Mapping[str, re.Pattern[str]] = {
     "slack": re.compile(r"\d{1,20}\.\d{1,20}"),
     "matrix": re.compile(r"\$[^\s]{1,255}"),
 }
+_TELEGRAM_TOKEN = re.compile(r"([0-9]{1,20}):")
+"""The start of a token, which is the bot's id:
+https://core.telegram.org/bots/api#authorizing-your-bot"""
 _NAMED_BY_ACCOUNT = frozenset({"telegram", "discord", "matrix", "mail"})
 """Kinds whose addresses name the bot, so that a chat goes on only where that is known."""
 _ONE_SENDER = frozenset({"mail", "mqtt"})
@@ -76,6 +79,15 @@ class Bot(msgspec.Struct, frozen=True):
     kind: str
     channel: str
     id: str = ""
+
+
+class ForeignChat(msgspec.Struct, frozen=True):
+    """A chat as another system names it: the platform, the chat there, and its thread ('' for
+    none)."""
+
+    platform: str
+    id: str
+    thread: str = ""
 
 
 class ChatFound(msgspec.Struct, frozen=True):
@@ -113,33 +125,30 @@ class Bots:
     def __bool__(self) -> bool:
         return bool(self._by_agent)
 
-    def find_chat(
-        self, agent: str, platform: str, chat: str, thread: str = "", *, alone: bool = False
-    ) -> ChatFound:
+    def find_chat(self, agent: str, chat: ForeignChat, *, alone: bool = False) -> ChatFound:
         """Where this chat goes on with the bot of this agent. `alone`: the other system says that
         one person alone reads it; on most platforms an id does not say that."""
-        kind = KINDS.get(platform, "")
+        kind = KINDS.get(chat.platform, "")
         if not kind:
-            return ChatFound(group=not alone, why=explain_no_channel(platform))
-        group = _is_group(kind, chat, alone=alone)
-        bot = self.find(agent, platform)
+            return ChatFound(group=not alone, why=explain_no_channel(chat.platform))
+        group = _is_group(kind, chat.id, alone=alone)
+        bot = self.find(agent, chat.platform)
         if bot is None or (kind in _NAMED_BY_ACCOUNT and not bot.id):
             why = f"no bot of {agent} with a token is in this home"
             if bot is not None and kind == "matrix":
                 why = "the home does not say which account its bot has"
             return ChatFound(group=group, why=why)
-        if why := _why_unreachable(kind, chat, thread):
+        if why := _why_unreachable(kind, chat.id, chat.thread):
             return ChatFound(group=group, why=why)
-        return ChatFound(_make_address(kind, bot, chat, thread, group=group), group)
+        return ChatFound(_make_address(bot, chat, group=group), group)
 
-    def find_target(self, agent: str, platform: str, chat: str, thread: str = "") -> Address | None:
+    def find_target(self, agent: str, chat: ForeignChat) -> Address | None:
         """Where a job of this agent sends to; None for nowhere. The id of its bot need not be
         known, and a message that begins a thread needs none."""
-        bot = self.find(agent, platform)
-        if bot is None or not CHAT_IDS[bot.kind].fullmatch(chat):
+        bot = self.find(agent, chat.platform)
+        if bot is None or not CHAT_IDS[bot.kind].fullmatch(chat.id):
             return None
-        kind = bot.kind
-        return _make_address(kind, bot, chat, thread, group=_is_group(kind, chat, alone=False))
+        return _make_address(bot, chat, group=_is_group(bot.kind, chat.id, alone=False))
 
 
 def explain_no_channel(platform: str) -> str:
@@ -149,16 +158,20 @@ def explain_no_channel(platform: str) -> str:
 
 def find_bot_id(kind: str, token: str, user: str) -> str:
     """A bot's own id on the platform, as far as its token or its account says it."""
-    if kind == "telegram":  # https://core.telegram.org/bots/api#authorizing-your-bot
-        id_, colon, _ = token.partition(":")
-        return id_ if colon and id_.isascii() and id_.isdecimal() and len(id_) <= 20 else ""
-    if kind == "discord":
-        # The first of the three parts is the bot's id in base64:
-        # https://docs.discord.com/developers/reference#authentication
-        return _decode_discord_id(token.partition(".")[0])
-    if kind == "matrix":
-        return user if user.startswith("@") else ""
-    return user.lower() if kind == "mail" else ""
+    match kind:
+        case "telegram":
+            found = _TELEGRAM_TOKEN.match(token)
+            return found[1] if found else ""
+        case "discord":
+            # The first of the three parts is the bot's id in base64:
+            # https://docs.discord.com/developers/reference#authentication
+            return _decode_discord_id(token.partition(".")[0])
+        case "matrix":
+            return user if user.startswith("@") else ""
+        case "mail":
+            return user.lower()
+        case _:
+            return ""
 
 
 def _decode_discord_id(part: str) -> str:
@@ -169,17 +182,18 @@ def _decode_discord_id(part: str) -> str:
     return id_ if id_.isdecimal() and len(id_) <= 30 else ""
 
 
-def split_chat(platform: str, rest: str) -> tuple[str, str]:
-    """(chat, thread) of the name of a chat behind its platform. A room of Matrix has colons in its
-    id, so that a thread stands behind a word there."""
+def parse_chat(name: str) -> ForeignChat:
+    """The chat with a name such as `slack:C1:12.3` or `matrix:!a:b.example:thread:$c`. A room of
+    Matrix has colons in its id, so that a thread stands behind a word there."""
+    platform, _, rest = name.partition(":")
     for word in (":topic:", ":thread:"):
         chat, found, thread = rest.partition(word)
         if found:
-            return chat, thread
+            return ForeignChat(platform, chat, thread)
     if platform in ("telegram", "slack"):
         chat, _, thread = rest.partition(":")
-        return chat, thread
-    return rest, ""
+        return ForeignChat(platform, chat, thread)
+    return ForeignChat(platform, rest)
 
 
 def _is_group(kind: str, chat: str, *, alone: bool) -> bool:
@@ -204,8 +218,8 @@ def _why_unreachable(kind: str, chat: str, thread: str) -> str:
     return ""
 
 
-def _make_address(kind: str, bot: Bot, chat: str, thread: str, *, group: bool) -> Address:
-    account = bot.id if kind in _NAMED_BY_ACCOUNT else ""
-    if kind == "discord":  # a thread is a channel of its own there
-        return Address(bot.channel, account, thread or chat, group=group)
-    return Address(bot.channel, account, chat, thread, group=group)
+def _make_address(bot: Bot, chat: ForeignChat, *, group: bool) -> Address:
+    account = bot.id if bot.kind in _NAMED_BY_ACCOUNT else ""
+    if bot.kind == "discord":  # a thread is a channel of its own there
+        return Address(bot.channel, account, chat.thread or chat.id, group=group)
+    return Address(bot.channel, account, chat.id, chat.thread, group=group)

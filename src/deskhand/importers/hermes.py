@@ -20,14 +20,15 @@ from ..types.identity import Address
 from ..types.jobs import Job
 from ..types.options import TITLE_CHARS, SessionOptions
 from .channels import convert_channels
-from .chat_addresses import KINDS, Bots, ChatFound, explain_no_channel, split_chat
-from .hermes_settings import (
+from .chat_addresses import KINDS, Bots, ChatFound, ForeignChat, parse_chat
+from .hermes_channels import (
     HANDLED_VARIABLES,
     convert_platforms,
-    convert_speech,
     find_home_chats,
-    list_used_settings,
+    list_channel_keys,
+    read_paired,
 )
+from .hermes_speech import convert_speech, list_speech_keys
 from .jsonl import JsonlRecord
 from .model import (
     AgentFound,
@@ -41,6 +42,8 @@ from .operator_ai import note_unused_tables
 from .reading import read_jobs, read_skills
 from .safe_files import KEEP, MCP_SERVERS, Tree, Unread, parse_json
 from .settings import (
+    NO_SUCH_CHANNEL_KEY,
+    NO_SUCH_SPEECH_KEY,
     ImportedKeys,
     add_address,
     as_list,
@@ -157,14 +160,14 @@ _USED_KEYS = (
 _KEY_REASONS = {
     "mcp_servers*": MCP_SERVERS,
     **{
-        f"{platform}.*": ("Deskhand has no such setting of a channel", f"see docs/{kind}.md")
+        f"{platform}.*": (NO_SUCH_CHANNEL_KEY, f"see docs/{kind}.md")
         for platform, kind in KINDS.items()
     },
-    "platforms.*": ("Deskhand has no such setting of a channel", "see docs/channels.md"),
-    "gateway.platforms.*": ("Deskhand has no such setting of a channel", "see docs/channels.md"),
-    "stt*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
-    "tts*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
-    "voice*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
+    "platforms.*": (NO_SUCH_CHANNEL_KEY, "see docs/channels.md"),
+    "gateway.platforms.*": (NO_SUCH_CHANNEL_KEY, "see docs/channels.md"),
+    "stt*": (NO_SUCH_SPEECH_KEY, "see docs/voice.md"),
+    "tts*": (NO_SUCH_SPEECH_KEY, "see docs/voice.md"),
+    "voice*": (NO_SUCH_SPEECH_KEY, "see docs/voice.md"),
     "approvals*": ("Deskhand asks by its own rules", "see docs/policy.md"),
     "command_allowlist*": ("Deskhand asks by its own rules", "see docs/policy.md"),
     "memory.*": ("Deskhand has its own memory", "see docs/memory.md"),
@@ -178,7 +181,7 @@ def read(tree: Tree, now: float) -> ImportedHome:
     keys = _convert_settings(tree, raw, env)
     _read_auth(tree, keys.secrets)
     convert_speech(tree, raw, keys)
-    keys.raw = {"channels": convert_platforms(tree, raw, env, _paired(tree))}
+    keys.raw = {"channels": convert_platforms(tree, raw, env, read_paired(tree))}
     channels, bots = convert_channels(tree.notes, keys, [AGENT])
     if channels:
         keys.config["channels"] = channels
@@ -247,7 +250,8 @@ def _convert_settings(tree: Tree, raw: Mapping[str, Any], env: Mapping[str, str]
         config["defaults"] = own
     if raw.get("timezone"):
         config["timezone"] = raw["timezone"]
-    note_unused_keys(tree, raw, (*_USED_KEYS, *list_used_settings(raw)), _KEY_REASONS)
+    used = (*_USED_KEYS, *list_channel_keys(), *list_speech_keys(raw))
+    note_unused_keys(tree, raw, used, _KEY_REASONS)
     return ImportedKeys({}, {}, select_keys(tree, "config.yaml", config), secrets)
 
 
@@ -301,36 +305,11 @@ def _read_auth(tree: Tree, secrets: dict[str, str]) -> None:
         tree.notes.leave_out(f"the sign-in to {name}", "signing in does not move", "sign in again")
 
 
-def _paired(tree: Tree) -> dict[str, list[str]]:
-    """Whom its owner has approved, by platform; of platforms that we have no channel for it is
-    noted."""
-    found: dict[str, list[str]] = {}
-    for folder in ("platforms/pairing", "pairing"):
-        for entry in tree.entries(folder):
-            platform, _, kind = entry.name.removesuffix(".json").rpartition("-")
-            inner = f"{folder}/{entry.name}"
-            if kind != "approved" or not tree.has_file(inner):
-                continue
-            try:
-                people = tree.read_json(inner)
-            except Unread as error:
-                tree.note_unread(inner, error)
-                continue
-            ids = [str(each) for each in people] if isinstance(people, Mapping) else []
-            if platform in KINDS:
-                found.setdefault(platform, []).extend(ids)
-            elif ids:
-                what = f"that {', '.join(ids)} may write on {platform}"
-                tree.notes.leave_out(what, explain_no_channel(platform))
-    return found
-
-
 def _presets(raw: Mapping[str, Any]) -> Iterator[ImportedFolder]:
-    personalities = raw.get("personalities")
-    for name, each in personalities.items() if isinstance(personalities, Mapping) else ():
+    for name, each in as_map(raw.get("personalities")).items():
         text = each if isinstance(each, str) else snake_fields(each).get("system_prompt")
         if isinstance(text, str) and text.strip():
-            yield ImportedFolder(str(name), {PRESET_FILE: text.encode()})
+            yield ImportedFolder(name, {PRESET_FILE: text.encode()})
 
 
 # ---------------------------------------------------------------------- conversations
@@ -434,11 +413,12 @@ def _make_conversation(
     found = ChatFound()
     if chat:
         alone = chat_type == "dm"
-        found = bots.find_chat(AGENT, str(source), str(chat), str(thread or ""), alone=alone)
+        place = ForeignChat(str(source), str(chat), str(thread or ""))
+        found = bots.find_chat(AGENT, place, alone=alone)
     if chat and found.place is None:
-        tree.notes.change(str(id_), f"it becomes a past conversation: {found.why}")
+        tree.notes.note_past(str(id_), found.why)
     elif not is_last:
-        tree.notes.change(str(id_), f"it becomes a past conversation: a later one goes on in {key}")
+        tree.notes.note_past(str(id_), f"a later one goes on in {key}")
     job = re.fullmatch(r"cron_(.+)_\d{8}_\d{6}", str(id_))
     named = str(title or "")[:TITLE_CHARS]
     return ImportedConversation(
@@ -572,8 +552,7 @@ class _Jobs:
         }
         wanted = as_list(str(entry.get("deliver") or "local"))
         for each in wanted:
-            platform, _, rest = places.get(each, each).partition(":")
-            place = self._bots.find_target(AGENT, platform, *split_chat(platform, rest))
+            place = self._bots.find_target(AGENT, parse_chat(places.get(each, each)))
             if place is not None:
                 return place
         if wanted != ["local"]:

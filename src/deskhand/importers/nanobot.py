@@ -15,7 +15,7 @@ from typing import Any
 from ..types.jobs import Job
 from ..types.options import TITLE_CHARS, SessionOptions
 from .channels import convert_channels
-from .chat_addresses import KINDS, Bots, ChatFound, explain_no_channel, split_chat
+from .chat_addresses import KINDS, Bots, ChatFound, ForeignChat, explain_no_channel, parse_chat
 from .jsonl import JsonlRecord
 from .model import AgentFound, ImportedConversation, ImportedHome, ImportedMemory, JobFound
 from .notes import FOR_THE_MODEL, describe_role
@@ -25,10 +25,12 @@ from .settings import (
     ImportedKeys,
     add_address,
     as_list,
+    as_map,
     join_provider,
     note_unused_keys,
     provider_variable,
     read_env_keys,
+    section_at,
     select_keys,
     snake_fields,
     take_key,
@@ -193,16 +195,17 @@ def _read_config(tree: Tree) -> dict[str, Any]:
 def _drop_unused_channels(raw: Mapping[str, Any]) -> dict[str, Any]:
     """nanobot writes down every channel that there could be: those that are off and have neither a
     key nor people say nothing."""
-    channels = raw.get("channels")
+    if not isinstance(raw.get("channels"), Mapping):
+        return dict(raw)
     kept = {
         name: each
-        for name, each in (channels.items() if isinstance(channels, Mapping) else ())
-        if not isinstance(each, Mapping) or _says_something(snake_fields(each))
+        for name, each in as_map(raw["channels"]).items()
+        if not isinstance(each, Mapping) or _is_used(snake_fields(each))
     }
-    return {**raw, "channels": kept} if isinstance(channels, Mapping) else dict(raw)
+    return {**raw, "channels": kept}
 
 
-def _says_something(channel: Mapping[str, Any]) -> bool:
+def _is_used(channel: Mapping[str, Any]) -> bool:
     return bool(channel.get("enabled")) or any(
         value and (name == "allow_from" or name.endswith(("token", "secret", "password", "key")))
         for name, value in channel.items()
@@ -210,7 +213,7 @@ def _says_something(channel: Mapping[str, Any]) -> bool:
 
 
 def _defaults(raw: Mapping[str, Any]) -> dict[str, Any]:
-    return snake_fields(snake_fields(raw.get("agents")).get("defaults"))
+    return section_at(raw, "agents", "defaults")
 
 
 def _convert_settings(tree: Tree, raw: Mapping[str, Any]) -> ImportedKeys:
@@ -237,7 +240,7 @@ def _convert_settings(tree: Tree, raw: Mapping[str, Any]) -> ImportedKeys:
         provider = snake_fields(each)
         take_key(tree, secrets, provider_variable(name), provider.get("api_key"))
         add_address(config, name, provider.get("api_base"))
-    search = snake_fields(snake_fields(snake_fields(raw.get("tools")).get("web")).get("search"))
+    search = section_at(raw, "tools", "web", "search")
     if search.get("api_key"):
         variable = provider_variable(str(search.get("provider") or "brave"))
         take_key(tree, secrets, variable, search["api_key"])
@@ -275,7 +278,7 @@ def _convert_dialect(tree: Tree, channels: Any) -> dict[str, Any]:
     """Its channels in the words of all systems. `group_policy` says whether it has to be named in a
     group: the classes `...Config` in nanobot/channels/*/runtime.py."""
     found: dict[str, Any] = {}
-    for platform, each in channels.items() if isinstance(channels, Mapping) else ():
+    for platform, each in as_map(channels).items():
         if not isinstance(each, Mapping):
             continue
         settings = snake_fields(each)
@@ -288,7 +291,7 @@ def _convert_dialect(tree: Tree, channels: Any) -> dict[str, Any]:
         ]
         if within == {"enabled": True, "policy": "open"}:
             settings.pop("dm")  # as it is without that
-        found[str(platform)] = settings
+        found[platform] = settings
     return found
 
 
@@ -427,16 +430,15 @@ def _make_conversation(
     more: Mapping[str, Any],
     bots: Bots,
 ) -> ImportedConversation:
-    platform, _, rest = key.partition(":")
-    job = rest if platform == "cron" else ""
-    chat, thread = split_chat(platform, rest)
+    chat = parse_chat(key)
+    job = key.partition(":")[2] if chat.platform == "cron" else ""
     found = ChatFound()
-    if platform not in _OWN_PLATFORMS:
-        found = bots.find_chat(AGENT, platform, chat, thread)
+    if chat.platform not in _OWN_PLATFORMS:
+        found = bots.find_chat(AGENT, chat)
         if found.place is None:
-            tree.notes.change(key, f"it becomes a past conversation: {found.why}")
-    if platform in _ONE_PERSON and not found.group:
-        by = f"{KINDS[platform]}:{chat}"
+            tree.notes.note_past(key, found.why)
+    if chat.platform in _ONE_PERSON and not found.group:
+        by = f"{KINDS[chat.platform]}:{chat.id}"
         lines = [
             JsonlRecord("user", line.content, line.timestamp, by=by, before=line.before)
             if line.role == "user"
@@ -452,7 +454,7 @@ def _make_conversation(
         found.group,
         job,
         options=SessionOptions(title=title) if title else None,
-        own=platform == "cli",
+        own=chat.platform == "cli",
     )
 
 
@@ -600,14 +602,6 @@ def _job(tree: Tree, each: Mapping[str, Any], name: str, bots: Bots) -> Job | No
     elif kind == "at":
         due = datetime.fromtimestamp(int(schedule.get("at_ms") or 0) / 1000, UTC)
         text = f"at {due.isoformat()}"
-    chat = str(payload.get("to") or payload.get("origin_chat_id") or "")
-    channel = str(payload.get("channel") or payload.get("origin_channel") or "")
-    if not chat:
-        channel, _, chat = str(payload.get("session_key") or "").partition(":")
-    chat, thread = split_chat(channel, chat)
-    origin = snake_fields(payload.get("origin_metadata"))
-    topic = origin.get("message_thread_id") or snake_fields(origin.get("slack")).get("thread_ts")
-    to = bots.find_target(AGENT, channel, chat, thread or str(topic or ""))
     return Job(
         name,
         str(payload.get("message") or ""),
@@ -616,7 +610,22 @@ def _job(tree: Tree, each: Mapping[str, Any], name: str, bots: Bots) -> Job | No
         str(schedule.get("tz") or "") if kind == "cron" else "",
         agent=AGENT,
         session="isolated",
-        to=to,
+        to=bots.find_target(AGENT, _find_target_chat(payload)),
         delete_after_run=bool(entry.get("delete_after_run")) or kind == "at",
         enabled=bool(entry.get("enabled", True)),
     )
+
+
+def _find_target_chat(payload: Mapping[str, Any]) -> ForeignChat:
+    """Where a job sends to: to the chat that it names, else to the one that it was made in."""
+    to = payload.get("to") or payload.get("origin_chat_id")
+    if to:
+        platform = payload.get("channel") or payload.get("origin_channel")
+        chat = parse_chat(f"{platform or ''}:{to}")
+    else:
+        chat = parse_chat(str(payload.get("session_key") or ""))
+    if chat.thread:
+        return chat
+    origin = snake_fields(payload.get("origin_metadata"))
+    topic = origin.get("message_thread_id") or snake_fields(origin.get("slack")).get("thread_ts")
+    return ForeignChat(chat.platform, chat.id, str(topic or ""))

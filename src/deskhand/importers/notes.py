@@ -47,6 +47,10 @@ class ImportNotes:
         else:
             self._more["changed"] += 1
 
+    def note_past(self, what: str, why: str) -> None:
+        """Note a conversation that no chat leads to, and why."""
+        self.change(what, f"it becomes a past conversation: {why}")
+
     def fail(self, file: str, why: str) -> None:
         """Note a file that cannot be read."""
         note = Broken(clean_line(file), clean_line(why))

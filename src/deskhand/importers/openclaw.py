@@ -8,7 +8,7 @@ hold remains of both: all are read, and the database counts where both know some
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,33 +18,26 @@ from ..types.errors import ConfigError
 from ..types.jobs import Job
 from ..types.messages import clean_text
 from .channels import convert_channels
-from .chat_addresses import Bots, split_chat
+from .chat_addresses import Bots, parse_chat
 from .json5 import parse_json5
 from .model import AgentFound, ImportedHome, ImportedMemory, ImportedPerson, JobFound
+from .openclaw_channels import PLAIN_VARIABLES, PLATFORMS, convert_platforms
+from .openclaw_secrets import read_profiles, read_variables, resolve_secret
 from .openclaw_sessions import Sessions
-from .openclaw_settings import (
-    PLAIN_VARIABLES,
-    PLATFORMS,
-    SECRETS,
-    VARIABLES,
-    convert_account,
-    convert_speech,
-    list_speech_keys,
-    list_used_settings,
-)
+from .openclaw_speech import convert_speech, list_speech_keys, list_used_keys
 from .operator_ai import note_unused_tables
 from .reading import convert_jobs, parse_facts, read_daily_notes, read_jobs, read_skills
 from .safe_files import KEEP, MCP_SERVERS, Tree, Unread, parse_json
 from .settings import (
+    NO_SUCH_SPEECH_KEY,
     ImportedKeys,
     add_address,
     as_list,
     as_map,
     join_provider,
-    names_variable,
     note_unused_keys,
     provider_variable,
-    read_env_variables,
+    section_at,
     select_keys,
     snake_fields,
     take_env_keys,
@@ -128,11 +121,11 @@ _KEY_REASONS = {
     "mcp*": MCP_SERVERS,
     "plugins*": ("a plugin for OpenClaw cannot run here", "see docs/extending.md"),
     "skills*": ("skills are imported without their settings", ""),
-    "tools.media.audio*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
+    "tools.media.audio*": (NO_SUCH_SPEECH_KEY, "see docs/voice.md"),
     "tools*": ("Deskhand has its own tools and rules", "see docs/policy.md"),
     "browser*": ("Deskhand browses in its own way", ""),
-    "messages.tts*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
-    "tts*": ("Deskhand has no such setting of speech", "see docs/voice.md"),
+    "messages.tts*": (NO_SUCH_SPEECH_KEY, "see docs/voice.md"),
+    "tts*": (NO_SUCH_SPEECH_KEY, "see docs/voice.md"),
     "commands*": ("an import cannot make anybody an owner", "deskhand users"),
     "agents.defaults.heartbeat*": ("the heartbeat is a job here", "see docs/heartbeat.md"),
 }
@@ -156,13 +149,15 @@ def read(tree: Tree, now: float) -> ImportedHome:
     agents = _agents(tree, raw)
     state = _SharedState(tree)
     keys = _convert_settings(tree, raw, agents, state)
-    keys.raw, keys.agents, accounts = _channels(tree, raw, agents, _variables(tree, raw), state)
+    found_bots = convert_platforms(tree, raw, agents, read_variables(tree, raw), state.allowed)
+    keys.raw = {"channels": found_bots.others}
+    keys.agents = {name: {"channels": own} for name, own in found_bots.by_agent.items()}
     names = list(agents)
     channels, bots = convert_channels(tree.notes, keys, names)
     if channels:
         keys.config["channels"] = channels
     homes = {name: _workspace(tree, raw, name, names[0], each) for name, each in agents.items()}
-    sessions = Sessions(tree, bots, accounts)
+    sessions = Sessions(tree, bots, found_bots.accounts)
     talks = tuple(talk for name in names for talk in sessions.read(name))
     memories = tuple(each for name in names for each in _memories(tree, name, homes[name]))
     skills = {
@@ -226,15 +221,14 @@ def _read_config(tree: Tree) -> dict[str, Any]:
 def _agents(tree: Tree, raw: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The settings of each agent by its id, the default one first."""
     section = snake_fields(raw.get("agents"))
-    listed = section.get("list") or snake_fields(raw.get("routing")).get("agents")
+    listed = section.get("list") or section_at(raw, "routing").get("agents")
     found: dict[str, dict[str, Any]] = {}
     for each in listed if isinstance(listed, list) else ():
         one = snake_fields(each)
         if one.get("id"):
             found[str(one["id"])] = one
-    entries = section.get("entries")
-    for id_, each in entries.items() if isinstance(entries, Mapping) else ():
-        found[str(id_)] = snake_fields(each)
+    for id_, each in as_map(section.get("entries")).items():
+        found[id_] = snake_fields(each)
     for entry in tree.entries("agents"):
         if entry.kind == "folder":
             found.setdefault(entry.name, {})
@@ -249,25 +243,23 @@ def _convert_settings(
     tree: Tree, raw: Mapping[str, Any], agents: Mapping[str, Mapping[str, Any]], state: _SharedState
 ) -> ImportedKeys:
     """Its settings as keys of ours, and its keys as secrets."""
-    variables = _variables(tree, raw)
+    variables = read_variables(tree, raw)
     secrets = take_env_keys(
         tree, {name: each for name, each in variables.items() if name not in PLAIN_VARIABLES}
     )
     config: dict[str, Any] = {}
-    providers = snake_fields(raw.get("models")).get("providers")
-    for name, each in providers.items() if isinstance(providers, Mapping) else ():
+    for name, each in as_map(section_at(raw, "models").get("providers")).items():
         one = snake_fields(each)
-        add_address(config, str(name), one.get("base_url"))
+        add_address(config, name, one.get("base_url"))
         if one.get("api_key"):
-            value = _resolve_secret(tree, f"the key of {name}", one["api_key"], variables)
-            take_key(tree, secrets, provider_variable(str(name)), value)
+            value = resolve_secret(tree, f"the key of {name}", one["api_key"], variables)
+            take_key(tree, secrets, provider_variable(name), value)
     for name, given in list_speech_keys(raw):
-        value = _resolve_secret(tree, f"the key of {name}", given, variables)
+        value = resolve_secret(tree, f"the key of {name}", given, variables)
         take_key(tree, secrets, provider_variable(name), value)
     for agent in agents:
-        _read_auth(tree, agent, state.profiles, secrets)
-    section = snake_fields(raw.get("agents"))
-    defaults = snake_fields(section.get("defaults")) or snake_fields(raw.get("agent"))
+        read_profiles(tree, agent, state.profiles, secrets)
+    defaults = section_at(raw, "agents", "defaults") or section_at(raw, "agent")
     own: dict[str, Any] = {}
     if models := _models(defaults.get("model")):
         own["models"] = models
@@ -282,7 +274,7 @@ def _convert_settings(
         if models := _models(settings.get("model")):
             config.setdefault("agents", {})[agent] = {"models": models}
         tree.notes.count_unused_fields(f"settings of agent {agent}", settings, _AGENT_KEYS)
-    note_unused_keys(tree, raw, (*_USED_KEYS, *list_used_settings(raw)), _KEY_REASONS)
+    note_unused_keys(tree, raw, (*_USED_KEYS, *list_used_keys(raw)), _KEY_REASONS)
     ours = select_keys(tree, "openclaw.json", config)
     if speech := convert_speech(tree, raw, ours.get("providers", {})):
         ours["speech"] = speech
@@ -294,83 +286,6 @@ def _models(given: Any) -> list[str]:
     one = {"primary": given} if isinstance(given, str) else snake_fields(given)
     found = [str(each) for each in (one.get("primary"), *as_list(one.get("fallbacks"))) if each]
     return [name for each in dict.fromkeys(found) if (name := join_provider(each))]
-
-
-def _variables(tree: Tree, raw: Mapping[str, Any]) -> dict[str, str]:
-    """All variables that it sets: in `env` of the configuration and in .env."""
-    env = raw.get("env")
-    env = env if isinstance(env, Mapping) else {}
-    inner = env.get("vars")
-    given = {**env, **(inner if isinstance(inner, Mapping) else {})}
-    found = {
-        str(name): value
-        for name, value in given.items()
-        if isinstance(value, str) and re.fullmatch(r"[A-Z][A-Z0-9_]*", str(name))
-    }
-    return found | read_env_variables(tree, "")
-
-
-def _resolve_secret(tree: Tree, what: str, given: Any, variables: Mapping[str, str]) -> str:
-    """The secret, which may be named: as a variable, or as a reference. '' where it is not in this
-    home, which is noted."""
-    name = given if isinstance(given, str) else ""
-    if isinstance(given, Mapping):
-        name = str(given.get("id") or "") if given.get("source") == "env" else ""
-    plain = name.removeprefix("${").removesuffix("}")
-    if plain in variables:
-        return variables[plain]
-    if isinstance(given, str) and plain == name and not names_variable(plain):
-        return given
-    where = f"it is in the variable {plain}" if plain else "it is kept elsewhere"
-    tree.notes.leave_out(what, where, "put it into Deskhand's own .env")
-    return ""
-
-
-def _read_auth(
-    tree: Tree, agent: str, shared: Sequence[tuple[Any, ...]], secrets: dict[str, str]
-) -> None:
-    """The keys of an agent's profiles, and of those that all share; who signed in has to do that
-    again."""
-    inner = f"agents/{agent}/agent/auth-profiles.json"
-    stores: list[Any] = []
-    if tree.has_file(inner):
-        try:
-            stores.append(tree.read_json(inner))
-        except Unread as error:
-            tree.note_unread(inner, error)
-    database = f"agents/{agent}/agent/openclaw-agent.sqlite"
-    kept = _rows(tree, database, "auth_profile_store", ("store_key", "store_json"))
-    for _, store in (*kept, *shared):
-        try:
-            stores.append(parse_json(str(store)))
-        except (ValueError, RecursionError):
-            tree.notes.leave_out(f"keys of agent {agent}", "they cannot be read")
-    for store in stores:
-        profiles = snake_fields(store).get("profiles")
-        for name, each in profiles.items() if isinstance(profiles, Mapping) else ():
-            one = snake_fields(each)
-            variable = provider_variable(str(one.get("provider") or str(name).partition(":")[0]))
-            if one.get("type") != "api_key":
-                tree.notes.leave_out(
-                    f"the sign-in {name}", "signing in does not move", "sign in again"
-                )
-            elif variable not in secrets and one.get("key"):
-                take_key(tree, secrets, variable, one["key"])
-
-
-def _rows(tree: Tree, database: str, table: str, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    """The rows of a table; none where there is no such database."""
-    if not tree.has_file(database):
-        return []
-    try:
-        rows = SqliteRows(tree, database)
-        try:
-            return list(rows.read(table, columns))
-        finally:
-            rows.close()
-    except Unread as error:
-        tree.note_unread(database, error)
-        return []
 
 
 class _SharedState:
@@ -398,138 +313,16 @@ class _SharedState:
             tree.note_unread(STATE, error)
 
 
-# ---------------------------------------------------------------------- channels and people
-
-
-def _channels(
-    tree: Tree,
-    raw: Mapping[str, Any],
-    agents: Mapping[str, Any],
-    variables: Mapping[str, str],
-    state: _SharedState,
-) -> tuple[dict[str, Any], dict[str, Any], dict[tuple[str, str], str]]:
-    """(channels that we have none for, the bots of each agent by its name, as operator-use has
-    them; the account of the bot by agent and platform)."""
-    channels = as_map(raw.get("channels"))
-    for name in (*PLATFORMS, "whatsapp", "signal"):  # as Clawdbot had them
-        if isinstance(raw.get(name), Mapping):
-            channels.setdefault(name, raw[name])
-    if defaults := snake_fields(channels.pop("defaults", None)):
-        what = f"channels.defaults: {', '.join(sorted(defaults))}"
-        tree.notes.leave_out(what, "Deskhand sets this for each channel", "see docs/channels.md")
-    of: dict[tuple[str, str], str] = {}
-    own: dict[str, Any] = {name: {"channels": {}} for name in agents}
-    for platform in PLATFORMS:
-        given = snake_fields(channels.pop(platform, None))
-        for account, settings in _accounts(tree, platform, given, variables):
-            agent = _agent_of(raw, platform, account, agents)
-            if platform in own[agent]["channels"]:
-                tree.notes.leave_out(
-                    f"the bot {account} of {platform}",
-                    f"{agent} has a bot already, and one agent has one bot of a kind here",
-                    f"deskhand channels add {platform}",
-                )
-                continue
-            of[agent, platform] = account
-            people = [
-                *as_list(settings.get("allow_from")),
-                *_paired(tree, platform, account, state),
-            ]
-            own[agent]["channels"][platform] = convert_account(
-                platform, settings | {"allow_from": people}
-            )
-    _note_bindings(tree, raw)
-    return {"channels": channels}, own, of
-
-
-def _accounts(
-    tree: Tree, platform: str, given: dict[str, Any], variables: Mapping[str, str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(name, settings) of each account that has a secret. What stands beside the accounts holds for
-    all of them, but for secrets."""
-    secrets = SECRETS[platform]
-    accounts = given.pop("accounts", None)
-    listed = {"default": given}
-    shared = {key: value for key, value in given.items() if key not in secrets}
-    for name, each in as_map(accounts).items():
-        listed[name] = shared | snake_fields(each)
-    for account, settings in listed.items():
-        found = dict(settings)
-        for key, variable in secrets.items():
-            secret = settings.get(key)
-            if secret:
-                what = f"the {key} of {platform}, account {account}"
-                found[key] = _resolve_secret(tree, what, secret, variables)
-            elif account == "default" and variables.get(variable):
-                found[key] = variables[variable]
-        if not any(found.get(key) for key in secrets):
-            if settings and (account != "default" or accounts is None):
-                tree.notes.leave_out(
-                    f"channel {platform}, account {account} ({', '.join(sorted(settings))})",
-                    "no token of its bot is in this home",
-                    f"deskhand channels add {platform}",
-                )
-            continue
-        if account == "default":
-            for key, variable in VARIABLES.get(platform, {}).items():
-                found[key] = found.get(key) or variables.get(variable, "")
-        yield account, found
-
-
-def _note_bindings(tree: Tree, raw: Mapping[str, Any]) -> None:
-    """Note the bindings that are for less than a whole account of a channel of ours."""
-    for number, each in enumerate(as_list(raw.get("bindings")), 1):
-        match = snake_fields(snake_fields(each).get("match"))
-        channel = match.get("channel")
-        if channel not in PLATFORMS or match.keys() - {"channel", "account_id"}:
-            tree.notes.leave_out(
-                f"binding {number}, for {channel or 'every channel'}",
-                "only bindings of a whole bot are imported",
-                "set `bindings` yourself: see docs/configuration.md",
-            )
-
-
-def _agent_of(
-    raw: Mapping[str, Any], platform: str, account: str, agents: Mapping[str, Any]
-) -> str:
-    """Who answers on this account of a platform: the first agent, where nothing says it."""
-    for each in as_list(raw.get("bindings")):
-        one = snake_fields(each)
-        match = snake_fields(one.get("match"))
-        agent = str(one.get("agent_id") or "")
-        if (
-            match.get("channel") == platform
-            and match.get("account_id", "default") in (account, "*")
-            and not match.keys() - {"channel", "account_id"}
-            and agent in agents
-        ):
-            return agent
-    return next(iter(agents))
-
-
-def _paired(tree: Tree, platform: str, account: str, state: _SharedState) -> Iterator[str]:
-    """Whom its owner has approved on this account."""
-    files = [f"credentials/{platform}-{account}-allowFrom.json"]
-    if account == "default":
-        files.append(f"credentials/{platform}-allowFrom.json")
-    for inner in files:
-        if tree.has_file(inner):
-            try:
-                yield from map(str, as_list(snake_fields(tree.read_json(inner)).get("allow_from")))
-            except Unread as error:
-                tree.note_unread(inner, error)
-    for channel, entry, of in state.allowed:
-        if channel == platform and (of or "default") == account:
-            yield str(entry)
+# ---------------------------------------------------------------------- people
 
 
 def _people(raw: Mapping[str, Any]) -> Iterator[ImportedPerson]:
     """Those whom it knows on several channels."""
-    links = snake_fields(raw.get("session")).get("identity_links")
-    for name, ids in links.items() if isinstance(links, Mapping) else ():
+    links = section_at(raw, "session").get("identity_links")
+    for name, ids in as_map(links).items():
         found = [str(each).partition(":") for each in (ids if isinstance(ids, list) else ())]
         yield ImportedPerson(
-            str(name), ids=tuple((channel, id_) for channel, colon, id_ in found if colon)
+            name, ids=tuple((channel, id_) for channel, colon, id_ in found if colon)
         )
 
 
@@ -540,8 +333,7 @@ def _workspace(
     tree: Tree, raw: Mapping[str, Any], agent: str, first: str, settings: Mapping[str, Any]
 ) -> str:
     """The folder of an agent's workspace, from the home; '' where it lies elsewhere."""
-    section = snake_fields(raw.get("agents"))
-    defaults = snake_fields(section.get("defaults")) or snake_fields(raw.get("agent"))
+    defaults = section_at(raw, "agents", "defaults") or section_at(raw, "agent")
     usual = "workspace" if agent == first else f"workspace-{agent}"
     given = settings.get("workspace") or (defaults.get("workspace") if agent == first else "")
     named = str(given or usual)
@@ -638,8 +430,7 @@ def _job(tree: Tree, each: Mapping[str, Any], name: str, bots: Bots, first: str)
         enabled=bool(entry.get("enabled", True)),
     )
     where = _delivery(entry, payload)
-    platform, _, rest = where.partition(":")
-    to = bots.find_target(agent, platform, *split_chat(platform, rest)) if where else None
+    to = bots.find_target(agent, parse_chat(where)) if where else None
     if where and to is None:
         tree.notes.change(called, f"its answers go nowhere: {where} is not in Deskhand")
     changes: dict[str, Any] = {"to": to}

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from .chat_addresses import Bots, ChatFound
+from .chat_addresses import Bots, ChatFound, ForeignChat
 from .jsonl import JsonlRecord
 from .model import ImportedConversation
 from .notes import FOR_THE_MODEL, describe_role
@@ -87,9 +87,9 @@ class Sessions:
             except Unread as error:
                 self._tree.note_unread(f"{folder}/sessions.json", error)
                 listed = {}
-            for key, each in listed.items() if isinstance(listed, Mapping) else ():
+            for key, each in as_map(listed).items():
                 about = snake_fields(each)
-                index[str(about.get("session_id"))] = str(key), about
+                index[str(about.get("session_id"))] = key, about
         for entry in self._tree.entries(folder):
             inner = f"{folder}/{entry.name}"
             if not entry.name.endswith(".jsonl") or not self._tree.has_file(inner):
@@ -175,7 +175,7 @@ class Sessions:
             return None
         found = self._find_chat(agent, chat, talk.about) if chat else ChatFound()
         if chat and found.place is None:
-            self._tree.notes.change(talk.key, f"it becomes a past conversation: {found.why}")
+            self._tree.notes.note_past(talk.key, found.why)
         job = re.match(r"cron:([^:]+)", rest)
         asked = [entry for entry in entries if _role(entry) == "user"]
         # A key may move on to another session, so that it names none for good.
@@ -199,7 +199,8 @@ class Sessions:
             id_ = id_.upper()
         elif platform == "matrix":
             id_ = _find_exact_id(id_, about)
-        found = self._bots.find_chat(agent, platform, id_, thread or "", alone=alone)
+        held_in = ForeignChat(platform, id_, thread or "")
+        found = self._bots.find_chat(agent, held_in, alone=alone)
         if alone and platform in _PEER_IS_PERSON and self._bots.find(agent, platform):
             why = "a direct chat is named by its person there, and by an id of its own here"
             return ChatFound(group=False, why=why)
@@ -286,12 +287,16 @@ def _speaker(message: Mapping[str, Any], chat: re.Match[str] | None) -> str:
     stands in the text may be anybody's words."""
     about = snake_fields(message.get("__openclaw"))
     sender = str(about.get("sender_id") or "")
-    where = str(snake_fields(about.get("transport")).get("channel") or (chat[1] if chat else ""))
+    where = snake_fields(about.get("transport")).get("channel")
+    if not where and chat is not None:
+        where = chat[1]
     if sender and where:
         return f"{where}:{sender}"
     if chat is None or chat[3] not in ("dm", "direct"):
         return ""
-    return f"{chat[1]}:{chat[4].upper() if chat[1] == 'slack' else chat[4]}"
+    platform = chat[1]
+    person = chat[4].upper() if platform == "slack" else chat[4]
+    return f"{platform}:{person}"
 
 
 def _find_exact_id(room: str, about: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from ..config.parse import parse_value
 from ..speech.base import Use
 from ..types.jobs import Job
 from .channels import HANDLED, convert_channels
-from .chat_addresses import KINDS, Bots, split_chat
+from .chat_addresses import KINDS, Bots, parse_chat
 from .jsonl import JsonlRecord
 from .model import AgentFound, ImportedConversation, ImportedHome, ImportedMemory
 from .notes import FOR_THE_MODEL, describe_role
@@ -32,10 +32,11 @@ from .reading import (
 from .safe_files import Tree, Unread
 from .settings import (
     ImportedKeys,
+    as_map,
     note_unused_keys,
     read_config_keys,
     read_env_variables,
-    snake_fields,
+    section_at,
     take_env_keys,
 )
 from .speech import ForeignEngine, SpeechImport
@@ -68,8 +69,11 @@ REASONS = {
 }
 PREFIX = "OPERATOR_"
 _SPEECH: Mapping[str, Use] = {
-    "stt": "hear", "stt_config": "hear", "tts": "say", "tts_config": "say",
-}  # fmt: skip
+    "stt": "hear",
+    "stt_config": "hear",
+    "tts": "say",
+    "tts_config": "say",
+}
 """Its sections for speech: STTConfig and TTSConfig in operator_use/config/service.py. Its example
 has them in `agent`, and its command line reads the longer names, too."""
 _SPEECH_KEYS = tuple(f"{where}{name}.*" for where in ("", "agent.") for name in _SPEECH)
@@ -141,15 +145,20 @@ def read(tree: Tree, now: float) -> ImportedHome:
 def _take_speech(tree: Tree, keys: ImportedKeys) -> None:
     """What hears and speaks. The keys of these providers are among those of all providers."""
     speech = SpeechImport(tree.notes, keys.config.get("providers", {}))
-    top = snake_fields(keys.raw)
     for name, use in _SPEECH.items():
-        section = snake_fields(top.get(name)) or snake_fields(
-            snake_fields(top.get("agent")).get(name)
-        )
+        section = section_at(keys.raw, name)
+        if not section:
+            section = section_at(keys.raw, "agent", name)
         if not section:
             continue
-        given = {key: str(section.get(key) or "") for key in ("provider", "model", "voice")}
-        speech.take(use, ForeignEngine(where=name, off=not section.get("enabled"), **given))
+        engine = ForeignEngine(
+            where=name,
+            off=not section.get("enabled"),
+            provider=str(section.get("provider") or ""),
+            model=str(section.get("model") or ""),
+            voice=str(section.get("voice") or ""),
+        )
+        speech.take(use, engine)
         used = ("enabled", "provider", "model", "voice")
         note_unused_keys(tree, {name: section}, [f"{name}.{each}" for each in used])
     if speech.config:
@@ -205,9 +214,8 @@ def _session_files(
             inner = f"{folder}/{entry.name}"
             if entry.name.endswith(".jsonl"):
                 yield name, inner
-            elif entry.kind == "folder" and _DAY.fullmatch(
-                entry.name
-            ):  # later versions: a folder for each day
+            elif entry.kind == "folder" and _DAY.fullmatch(entry.name):
+                # Later versions have a folder for each day.
                 for each in tree.entries(inner):
                     if each.name.endswith(".jsonl"):
                         yield name, f"{inner}/{each.name}"
@@ -228,12 +236,12 @@ def _read_conversation(
     try:
         for found in tree.read_json_lines(inner):
             if found.get("type") == "metadata":
-                key, at = str(found.get("id") or ""), parse_time(found.get("created_at"))
+                key = str(found.get("id") or "")
+                at = parse_time(found.get("created_at"))
                 tree.notes.count_unused_fields("sessions", found, _METADATA)
             else:
-                lines += _convert_message(
-                    tree, found, at, key.partition(":")[0] or name.partition("_")[0]
-                )
+                platform = key.partition(":")[0] or name.partition("_")[0]
+                lines += _convert_message(tree, found, at, platform)
     except Unread as error:
         tree.note_unread(inner, error)
         return None
@@ -241,10 +249,9 @@ def _read_conversation(
         tree.leave_out(inner, "there is no message in it")
         return None
     key = key or name.replace("_", ":")
-    platform, _, rest = key.partition(":")
-    found_chat = bots.find_chat(agent, platform, *split_chat(platform, rest))
+    found_chat = bots.find_chat(agent, parse_chat(key))
     if found_chat.place is None:
-        tree.notes.change(key, f"it becomes a past conversation: {found_chat.why}")
+        tree.notes.note_past(key, found_chat.why)
     return ImportedConversation(key, agent, tuple(lines), found_chat.place, found_chat.group)
 
 
@@ -253,18 +260,17 @@ def _convert_message(
 ) -> Iterator[JsonlRecord]:
     """A message as lines. A tool's has its call in it."""
     role = found.get("role")
-    about = found.get("metadata")
-    about = about if isinstance(about, Mapping) else {}
-    text = found.get("content") if isinstance(found.get("content"), str) else ""
+    about = as_map(found.get("metadata"))
+    content = found.get("content")
+    text = content if isinstance(content, str) else ""
     tree.notes.count_unused_fields(
         "messages in sessions", found, _LINE | {"metadata"} | ({"content"} if text else set())
     )
     tree.notes.count_unused_fields("messages in sessions (metadata)", about, {"user_id"})
     if role == "human":
-        user = str(about.get("user_id") or "")
-        yield JsonlRecord(
-            "user", text, at, by=f"{KINDS.get(platform, platform)}:{user}" if user else ""
-        )
+        user = about.get("user_id")
+        by = f"{KINDS.get(platform, platform)}:{user}" if user else ""
+        yield JsonlRecord("user", text, at, by=by)
     elif role == "ai" and text:
         yield JsonlRecord("assistant", text, at)
     elif role == "ai":
@@ -327,8 +333,12 @@ def _job(each: Mapping[str, Any], name: str, bots: Bots, agents: list[str]) -> J
     platform = str(payload.get("channel") or "")
     chat = str(payload.get("chat_id") or "")
     account = str(payload.get("account_id") or "")
-    agent = account if account in agents else next(iter(bots.all_of(KINDS.get(platform, ""))), "")
-    to = bots.find_target(agent, platform, *split_chat(platform, chat)) if chat else None
+    if account in agents:
+        agent = account
+    else:
+        with_bot = bots.all_of(KINDS.get(platform, ""))
+        agent = next(iter(with_bot), "")
+    to = bots.find_target(agent, parse_chat(f"{platform}:{chat}")) if chat else None
     return Job(
         name,
         str(payload.get("message") or ""),

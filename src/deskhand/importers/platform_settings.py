@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from ..channels.guides import GUIDES, Need
-from .settings import as_list, is_free_of_secrets
+from .settings import NO_SUCH_CHANNEL_KEY, as_list, is_free_of_secrets
 
 SECRET_KEYS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "telegram": {"token_env": ("token", "bot_token")},
@@ -43,7 +43,7 @@ _OWN_KEYS: Mapping[str, frozenset[str]] = {
     "twitch": frozenset({"nick", "channel_name"}),
 }
 """Keys of one kind that are taken over, or say what a channel here does anyway."""
-MAIL_WITNESSES: Mapping[str, str] = {"imap.gmail.com": "mx.google.com"}
+_MAIL_WITNESSES: Mapping[str, str] = {"imap.gmail.com": "mx.google.com"}
 """Who vouches for senders, by the server that is read. Others do not document it."""
 _REASONS: Mapping[str, tuple[str, str]] = {
     "proxy": ("Deskhand has no proxy for a single channel", ""),
@@ -57,8 +57,7 @@ _REASONS: Mapping[str, tuple[str, str]] = {
 }
 """Keys with a reason of their own: (why, what to do)."""
 _IMAPS_PORT = 993
-_SUBMISSIONS_PORT = 465
-_SUBMISSION_PORT = 587
+_SMTP_PORTS = {"smtps": 465, "smtp": 587}
 _MQTT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 
@@ -89,7 +88,10 @@ def convert_settings(kind: str, settings: Mapping[str, Any]) -> ChannelDraft:
         if name:
             secrets[ours] = str(settings[name]).strip()
             used |= {name}
-    config = _convert_own(kind, settings, secrets)
+    if kind == "twitch" and "token_env" in secrets:
+        # IRC wants this before a token, and the API of Twitch does not.
+        secrets["token_env"] = secrets["token_env"].removeprefix("oauth:")
+    config = _convert_own(kind, settings)
     if settings.get("require_mention") is False and kind not in ("mail", "mqtt"):
         config["groups"] = "all"
     if settings.get("streaming") is False:
@@ -98,7 +100,7 @@ def convert_settings(kind: str, settings: Mapping[str, Any]) -> ChannelDraft:
         used |= {"streaming"}
     if kind == "mail" and settings.get("smtp_password") == settings.get("imap_password"):
         used |= {"smtp_password"}
-    usual = ("Deskhand has no such setting of a channel", f"see docs/{kind}.md")
+    usual = (NO_SUCH_CHANNEL_KEY, f"see docs/{kind}.md")
     unused = tuple(
         (name, *_REASONS.get(name, usual)) for name in says_something(settings) if name not in used
     )
@@ -116,7 +118,7 @@ def list_allowed(settings: Mapping[str, Any]) -> list[str]:
     return [str(each).strip() for each in listed] if isinstance(listed, list) else []
 
 
-def _convert_own(kind: str, settings: Mapping[str, Any], secrets: dict[str, str]) -> dict[str, Any]:
+def _convert_own(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that only this kind has."""
     match kind:
         case "matrix":
@@ -126,14 +128,8 @@ def _convert_own(kind: str, settings: Mapping[str, Any], secrets: dict[str, str]
         case "mqtt":
             found = _convert_mqtt(settings)
         case "twitch":
-            if (
-                "token_env" in secrets
-            ):  # IRC wants this before a token, and the API of Twitch does not
-                secrets["token_env"] = secrets["token_env"].removeprefix("oauth:")
-            found = {
-                "rooms": [name] if (name := _text(settings, "channel_name").lstrip("#")) else [],
-                "user": _text(settings, "nick"),
-            }
+            room = _text(settings, "channel_name").lstrip("#")
+            found = {"rooms": [room] if room else [], "user": _text(settings, "nick")}
         case _:
             found = {}
     return {name: value for name, value in found.items() if value}
@@ -150,26 +146,24 @@ def _convert_matrix(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _convert_mail(settings: Mapping[str, Any]) -> dict[str, Any]:
-    imap, smtp = _text(settings, "imap_host"), _text(settings, "smtp_host")
-    names = ("imap_username", "from_address", "smtp_username")
-    user = next((name for each in names if "@" in (name := _text(settings, each))), "")
-    is_encrypted = settings.get("smtp_use_ssl") is True
-    witness = next(iter(map(str, as_list(settings.get("trusted_authserv_ids")))), "")
+    names = [_text(settings, key) for key in ("imap_username", "from_address", "smtp_username")]
+    addresses = [name for name in names if "@" in name]
+
+    imap_host = _text(settings, "imap_host")
+    imap_scheme = "imaps" if settings.get("imap_use_ssl", True) else "imap"
+    imap_port = settings.get("imap_port")
+
+    smtp_host = _text(settings, "smtp_host")
+    smtp_scheme = "smtps" if settings.get("smtp_use_ssl") is True else "smtp"
+    smtp_port = settings.get("smtp_port")
+    usual_smtp_port = _SMTP_PORTS[smtp_scheme]
+
+    witnesses = [str(each) for each in as_list(settings.get("trusted_authserv_ids"))]
     return {
-        "user": user,
-        "base_url": _join_url(
-            "imaps" if settings.get("imap_use_ssl", True) else "imap",
-            imap,
-            settings.get("imap_port"),
-            usual=_IMAPS_PORT,
-        ),
-        "send_url": _join_url(
-            "smtps" if is_encrypted else "smtp",
-            smtp,
-            settings.get("smtp_port"),
-            usual=_SUBMISSIONS_PORT if is_encrypted else _SUBMISSION_PORT,
-        ),
-        "verified_by": witness or MAIL_WITNESSES.get(imap.lower(), ""),
+        "user": addresses[0] if addresses else "",
+        "base_url": _join_url(imap_scheme, imap_host, imap_port, usual=_IMAPS_PORT),
+        "send_url": _join_url(smtp_scheme, smtp_host, smtp_port, usual=usual_smtp_port),
+        "verified_by": witnesses[0] if witnesses else _MAIL_WITNESSES.get(imap_host.lower(), ""),
     }
 
 
@@ -192,7 +186,7 @@ def _join_url(scheme: str, host: str, port: Any, *, usual: int) -> str:
     """An address; '' where the host is none."""
     if not re.fullmatch(r"[A-Za-z0-9.-]{1,255}|\[[0-9a-fA-F:.]+\]", host):
         return ""
-    number = int(port) if re.fullmatch(r"[0-9]{1,6}", str(port or "")) else usual
+    number = int(port) if re.fullmatch(r"[0-9]{1,5}", str(port or "")) else usual
     return f"{scheme}://{host}" if number == usual else f"{scheme}://{host}:{number}"
 
 

@@ -43,6 +43,8 @@ MEMORY_KEYS = frozenset(
 )
 WHY_OPENS = "an imported file must not set this"
 NO_SUCH_KEY = "Deskhand has no such setting"
+NO_SUCH_CHANNEL_KEY = "Deskhand has no such setting of a channel"
+NO_SUCH_SPEECH_KEY = "Deskhand has no such setting of speech"
 OWN_MEANING = "Deskhand computes embeddings on this machine"
 KEYS_NOT_TAKEN = {
     "workspace": ("Deskhand works in a folder of its own, so that nothing here is changed", ""),
@@ -62,7 +64,7 @@ KEYS_NOT_TAKEN = {
 REASONS = {
     "acp_*": ("Deskhand does not speak ACP", ""),
     "mcp_servers*": MCP_SERVERS,
-    "agents.*.channels.*": ("Deskhand has no such setting of a channel", "see docs/channels.md"),
+    "agents.*.channels.*": (NO_SUCH_CHANNEL_KEY, "see docs/channels.md"),
     "agents.*.computer_use": ("Deskhand does not control the desktop yet", ""),
     "agents.*.browser_use": ("Deskhand browses in the same way for all agents", ""),
     "agents.*.streaming": (
@@ -237,6 +239,15 @@ def snake_fields(value: Any) -> dict[str, Any]:
     return {to_snake_case(str(name)): each for name, each in value.items()}
 
 
+def section_at(raw: Mapping[str, Any], *path: str) -> dict[str, Any]:
+    """The section at this path of keys in snake_case, with its own keys in snake_case; {} where
+    there is none."""
+    section: Any = raw
+    for name in path:
+        section = snake_fields(section).get(name)
+    return snake_fields(section)
+
+
 def as_list(value: Any) -> list[Any]:
     """A list as it is; a text or a number as a list of its parts between commas; [] for anything
     else."""
@@ -312,9 +323,7 @@ def _agents(raw: Mapping[str, Any]) -> dict[str, Any]:
             for each in listed
             if isinstance(each, Mapping)
         }
-    return (
-        {str(name): value for name, value in agents.items()} if isinstance(agents, Mapping) else {}
-    )
+    return as_map(agents)
 
 
 def _select_taken(tree: Tree, config: dict[str, Any], handled: tuple[str, ...]) -> dict[str, Any]:
@@ -328,21 +337,19 @@ def _select_taken(tree: Tree, config: dict[str, Any], handled: tuple[str, ...]) 
             str(name): _select_agent_keys(tree, f"agents.{name}", each)
             for name, each in agents.items()
         }
-    memory = config.get("memory")
-    for key, value in memory.items() if isinstance(memory, Mapping) else ():
+    for key, value in as_map(config.get("memory")).items():
         if key in MEMORY_KEYS:
             kept.setdefault("memory", {})[key] = value
         else:
             tree.notes.leave_out(f"memory.{key}", *explain_not_taken(f"memory.{key}", value))
-    providers = config.get("providers")
-    for name, each in providers.items() if isinstance(providers, Mapping) else ():
+    for name, each in as_map(config.get("providers")).items():
         if isinstance(each, Mapping) and each.get("base_url"):
             if is_free_of_secrets(str(each["base_url"])):
-                kept.setdefault("providers", {})[str(name)] = {"base_url": each["base_url"]}
+                kept.setdefault("providers", {})[name] = {"base_url": each["base_url"]}
             else:
                 todo = f"deskhand config set providers.{name}.base_url URL"
                 tree.notes.leave_out(f"the address of {name}", "there may be a key in it", todo)
-        for key, value in each.items() if isinstance(each, Mapping) else ():
+        for key, value in as_map(each).items():
             if key != "base_url":
                 tree.notes.leave_out(
                     f"providers.{name}.{key}", *explain_not_taken(f"providers.{name}.{key}", value)

@@ -14,9 +14,9 @@ from ..speech.providers import read_providers
 from ..speech.settings import OFF, PROVIDER
 from .notes import ImportNotes
 
-LOCAL_NAMES = frozenset({"local", "piper", "faster_whisper", "whisper_local"})
+_LOCAL_NAMES = frozenset({"local", "piper", "faster_whisper", "whisper_local"})
 """How other systems call an engine on this machine that Deskhand has, too."""
-ALIASES = {"silicon": "siliconflow", "xiaomi": "xiaomi_mimo", "mimo": "xiaomi_mimo"}
+_ALIASES = {"silicon": "siliconflow", "xiaomi": "xiaomi_mimo", "mimo": "xiaomi_mimo"}
 """Second names of providers: nanobot/audio/transcription_registry.py."""
 _LANGUAGE = re.compile(r"([a-z]{2,3})(?:[-_].*)?", re.IGNORECASE)
 _NAME = re.compile(r"[\w.:@-][\w .:@/-]{0,199}")
@@ -80,8 +80,8 @@ class SpeechImport:
     def _find_engine(self, use: Use, engine: ForeignEngine) -> str:
         """Its name here; '' where Deskhand has no such engine, which is noted."""
         plain = to_snake_case(engine.provider.strip())
-        provider = FOREIGN_PROVIDER_NAMES.get(plain, ALIASES.get(plain, plain))
-        if provider in LOCAL_NAMES:
+        provider = FOREIGN_PROVIDER_NAMES.get(plain, _ALIASES.get(plain, plain))
+        if provider in _LOCAL_NAMES:
             self._note_local_model(use, engine)
             return PROVIDER
         if provider in read_providers() or (provider in self._addresses and engine.model):

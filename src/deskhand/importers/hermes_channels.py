@@ -1,11 +1,10 @@
-"""The platforms and the speech of Hermes Agent, in the words that all systems share here.
+"""The bots of Hermes Agent, in the words that all systems share here.
 
 Where each key is documented in NousResearch/hermes-agent:
 
 - variables of the platforms: `gateway/config.py` (`_apply_env_overrides`), and the pages of
   `website/docs/user-guide/messaging/`
 - the sections `discord`, `slack` and `matrix`, and `platforms`: the same pages
-- `stt`, `tts` and `voice`: `website/docs/user-guide/features/tts.md`
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .chat_addresses import KINDS, TITLES, explain_no_channel
-from .safe_files import Tree
-from .settings import ImportedKeys, as_list, snake_fields
-from .speech import ForeignEngine, SpeechImport
+from .platform_settings import SECRET_KEYS
+from .safe_files import Tree, Unread
+from .settings import as_list, section_at, snake_fields
 
 PLATFORMS = ("telegram", "discord", "slack", "matrix", "email")
 """Platforms that both have."""
@@ -96,26 +95,38 @@ HANDLED_VARIABLES = re.compile(
     )
 )
 """Variables that are looked after here: who the bots are, who may write, and where jobs answer."""
-VOICE_KEY = "VOICE_TOOLS_OPENAI_KEY"
-"""Its key of OpenAI for speech alone."""
-_SPEECH_KEYS: Mapping[str, tuple[str, ...]] = {
-    "stt": ("model", "model_id", "language"),
-    "tts": ("model", "model_id", "voice", "voice_id"),
-}
-"""Keys of the provider that is chosen."""
 
 
-def list_used_settings(raw: Mapping[str, Any]) -> Iterator[str]:
+def list_channel_keys() -> Iterator[str]:
     """The keys of the configuration that are read here."""
     for platform in PLATFORMS:
         for place in _PLACES:
             for key in (*_SECTION_KEYS, *_PEOPLE_KEYS, "home_channel*"):
                 yield f"{place.format(platform)}{key}"
-    for where, keys in _SPEECH_KEYS.items():
-        provider = str(snake_fields(raw.get(where)).get("provider") or "")
-        yield from (f"{where}.{key}" for key in ("enabled", "provider"))
-        yield from (f"{where}.{provider}.{key}" for key in keys)
-    yield from ("stt.language", "voice.auto_tts")
+
+
+def read_paired(tree: Tree) -> dict[str, list[str]]:
+    """Whom its owner has approved, by platform; of platforms that we have no channel for it is
+    noted."""
+    found: dict[str, list[str]] = {}
+    for folder in ("platforms/pairing", "pairing"):
+        for entry in tree.entries(folder):
+            platform, _, kind = entry.name.removesuffix(".json").rpartition("-")
+            inner = f"{folder}/{entry.name}"
+            if kind != "approved" or not tree.has_file(inner):
+                continue
+            try:
+                people = tree.read_json(inner)
+            except Unread as error:
+                tree.note_unread(inner, error)
+                continue
+            ids = [str(each) for each in people] if isinstance(people, Mapping) else []
+            if platform in KINDS:
+                found.setdefault(platform, []).extend(ids)
+            elif ids:
+                what = f"that {', '.join(ids)} may write on {platform}"
+                tree.notes.leave_out(what, explain_no_channel(platform))
+    return found
 
 
 def convert_platforms(
@@ -137,7 +148,7 @@ def convert_platforms(
             *people,
             *paired.get(platform, ()),
         ]
-        if _has_account(settings):
+        if _has_account(platform, settings):
             settings.setdefault("enabled", True)
             found[platform] = settings | {"allow_from": list(map(str, [*allowed, *everywhere]))}
         elif allowed:
@@ -158,27 +169,25 @@ def _read_sections(raw: Mapping[str, Any], platform: str) -> tuple[dict[str, Any
     settings: dict[str, Any] = {}
     people: list[Any] = []
     for place in _PLACES:
-        section: Any = raw
-        for part in place.format(platform).strip(".").split("."):
-            section = snake_fields(section).get(part)
-        given = snake_fields(section)
+        path = place.format(platform).strip(".").split(".")
+        given = section_at(raw, *path)
         settings |= {word: given[key] for key, word in _SECTION_KEYS.items() if key in given}
         people += [each for key in _PEOPLE_KEYS for each in as_list(given.get(key))]
     return settings, people
 
 
-def _has_account(settings: Mapping[str, Any]) -> bool:
-    return any(
-        settings.get(key)
-        for key in ("token", "bot_token", "access_token", "password", "imap_password")
-    )
+def _has_account(platform: str, settings: Mapping[str, Any]) -> bool:
+    keys = SECRET_KEYS[KINDS[platform]]["token_env"]
+    if platform == "matrix":
+        keys = (*keys, "password")  # Hermes signs in with it, so there is an account
+    return any(settings.get(key) for key in keys)
 
 
 def _note_others(tree: Tree, raw: Mapping[str, Any], env: Mapping[str, str]) -> None:
     """Note the platforms that we have no channel for."""
     named = [platform for name, platform in _OTHERS.items() if env.get(name)]
-    for within in (raw.get("platforms"), snake_fields(raw.get("gateway")).get("platforms")):
-        named += [platform for platform in snake_fields(within) if platform not in KINDS]
+    for path in (("platforms",), ("gateway", "platforms")):
+        named += [platform for platform in section_at(raw, *path) if platform not in KINDS]
     named += [platform for platform in TITLES if snake_fields(raw.get(platform))]
     for platform in dict.fromkeys(named):
         tree.notes.leave_out(f"the platform {platform}", explain_no_channel(platform))
@@ -189,42 +198,8 @@ def find_home_chats(raw: Mapping[str, Any], env: Mapping[str, str]) -> dict[str,
     found: dict[str, str] = {}
     for platform in PLATFORMS:
         variable = _HOMES.get(platform, f"{platform.upper()}_HOME_CHANNEL")
-        within = snake_fields(snake_fields(raw.get("platforms")).get(platform))
-        home = snake_fields(within.get("home_channel"))
+        home = section_at(raw, "platforms", platform, "home_channel")
         chat = env.get(variable) or home.get("chat_id")
         if chat:
             found[platform] = str(chat)
     return found
-
-
-def convert_speech(tree: Tree, raw: Mapping[str, Any], keys: ImportedKeys) -> None:
-    """What hears and speaks. OpenAI's key for speech is OpenAI's key here, where there is no
-    other."""
-    speech = SpeechImport(tree.notes, keys.config.get("providers", {}))
-    hears, speaks = snake_fields(raw.get("stt")), snake_fields(raw.get("tts"))
-    if hears:
-        speech.take("hear", _make_engine("stt", hears))
-    if speaks.get("provider"):
-        speech.take("say", _make_engine("tts", speaks))
-    aloud = snake_fields(raw.get("voice")).get("auto_tts")
-    if isinstance(aloud, bool) and (hears or speaks):
-        speech.config["answer_aloud"] = aloud
-    if speech.config:
-        keys.config["speech"] = speech.config
-    if key := keys.secrets.pop(VOICE_KEY, ""):  # nothing here reads it under that name
-        keys.secrets.setdefault("OPENAI_API_KEY", key)
-
-
-def _make_engine(where: str, section: Mapping[str, Any]) -> ForeignEngine:
-    provider = str(section.get("provider") or "")
-    own = snake_fields(section.get(provider))
-    return ForeignEngine(
-        where=where,
-        off=section.get("enabled") is False,
-        provider=provider,
-        model=str(own.get("model") or own.get("model_id") or ""),
-        voice=str(own.get("voice") or own.get("voice_id") or ""),
-        language=str(own.get("language") or section.get("language") or "")
-        if where == "stt"
-        else "",
-    )

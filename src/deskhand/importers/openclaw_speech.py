@@ -1,45 +1,21 @@
-"""The platforms and the speech of OpenClaw, in the words that all systems share here.
+"""What hears and speaks in OpenClaw.
 
 Where each key is documented in openclaw/openclaw:
 
-- `channels.*`: `src/config/types.discord.ts`, `types.slack.ts` and `types.telegram.ts`, and the
-  pages `docs/channels/matrix.md` and `twitch.md`
 - `tts` and `messages.tts`: `docs/tools/tts.md` and `src/config/types.tts.ts`
 - `tools.media.audio`: `docs/nodes/audio.md` and `src/config/types.tools.ts`
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from .safe_files import Tree
-from .settings import as_list, as_map, snake_fields
+from .settings import as_list, as_map, section_at, snake_fields
 from .speech import ForeignEngine, SpeechImport
 
-PLATFORMS = ("telegram", "discord", "slack", "matrix", "twitch")
-"""Platforms that both have."""
-SECRETS: Mapping[str, Mapping[str, str]] = {
-    "telegram": {"bot_token": "TELEGRAM_BOT_TOKEN"},
-    "discord": {"token": "DISCORD_BOT_TOKEN"},
-    "slack": {"bot_token": "SLACK_BOT_TOKEN", "app_token": "SLACK_APP_TOKEN"},
-    "matrix": {"access_token": "MATRIX_ACCESS_TOKEN", "password": "MATRIX_PASSWORD"},
-    "twitch": {"access_token": "OPENCLAW_TWITCH_ACCESS_TOKEN"},
-}
-"""The secrets of an account, and the variables in which those of the account `default` may be."""
-VARIABLES: Mapping[str, Mapping[str, str]] = {
-    "matrix": {"homeserver": "MATRIX_HOMESERVER", "user_id": "MATRIX_USER_ID"},
-}
-"""Variables for what is no secret, in the same way."""
-PLAIN_VARIABLES = frozenset(name for names in VARIABLES.values() for name in names.values())
-_WORDS = {"username": "nick", "channel": "channel_name"}
-"""Keys of Twitch, and the words that all systems share for them."""
-_GROUPS = ("groups", "guilds", "channels", "rooms")
-"""What is set for single groups; `*` stands for all."""
-_PERSON = re.compile(r"(?:telegram|tg|discord|slack|matrix|twitch|user):", re.IGNORECASE)
-_WITHOUT_MEANING = frozenset({"name", "default_account"})
 _MODEL_KEYS = ("model", "model_id")
 _VOICE_KEYS = ("speaker_voice_id", "speaker_voice", "voice_id", "voice", "voice_name")
 _LANGUAGE_KEYS = ("language_code", "language", "lang")
@@ -47,46 +23,7 @@ _WHISPER = frozenset({"whisper", "whisper-cli", "sherpa-onnx-offline"})
 _HEARING_KEYS = frozenset({"type", "provider", "model", "command", "args", "language"})
 
 
-def convert_account(platform: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """An account in the words that all systems share; its secrets are there already."""
-    found = {
-        _WORDS.get(name, name) if platform == "twitch" else name: value
-        for name, value in settings.items()
-        if name not in _WITHOUT_MEANING
-    }
-    found.setdefault("enabled", True)
-    within = snake_fields(found.pop("dm", None))
-    people = [*as_list(found.get("allow_from")), *as_list(within.pop("allow_from", None))]
-    if within:
-        found["dm"] = within
-    listed = (_PERSON.sub("", str(each).strip(), count=1) for each in people)
-    found["allow_from"] = list(dict.fromkeys(listed))
-    _convert_mentions(found)
-    _convert_streaming(found)
-    return found
-
-
-def _convert_mentions(settings: dict[str, Any]) -> None:
-    """Whether it has to be named, where that is said for all groups."""
-    for name in _GROUPS:
-        every = snake_fields(as_map(settings.get(name)).get("*"))
-        if isinstance(every.get("require_mention"), bool):
-            settings.setdefault("require_mention", every["require_mention"])
-            if len(every) == len(as_map(settings[name])) == 1:
-                del settings[name]
-
-
-def _convert_streaming(settings: dict[str, Any]) -> None:
-    given = settings.get("streaming")
-    mode = given.get("mode") if isinstance(given, Mapping) and set(given) == {"mode"} else given
-    if isinstance(mode, str):
-        settings["streaming"] = mode != "off"
-
-
-# ---------------------------------------------------------------------- speech
-
-
-def list_used_settings(raw: Mapping[str, Any]) -> Iterator[str]:
+def list_used_keys(raw: Mapping[str, Any]) -> Iterator[str]:
     """The keys of speech that are read here."""
     for where, section in _find_speaking(raw):
         provider = str(section.get("provider") or "").lower()
@@ -106,7 +43,7 @@ def convert_speech(
     speech = SpeechImport(tree.notes, addresses)
     for where, section in _find_speaking(raw):
         _take_speaking(tree, speech, where, section)
-    hears = snake_fields(snake_fields(snake_fields(raw.get("tools")).get("media")).get("audio"))
+    hears = section_at(raw, "tools", "media", "audio")
     if hears.get("enabled") is False:
         speech.take("hear", ForeignEngine(where="tools.media.audio", off=True))
     else:
@@ -126,9 +63,10 @@ def list_speech_keys(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _find_speaking(raw: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """(where it stands, the section): it was within `messages` first."""
-    for where, within in (("tts", raw), ("messages.tts", snake_fields(raw.get("messages")))):
-        if section := snake_fields(within.get("tts")):
-            yield where, section
+    for path in (("tts",), ("messages", "tts")):
+        section = section_at(raw, *path)
+        if section:
+            yield ".".join(path), section
             return
 
 
