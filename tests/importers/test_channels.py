@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from deskhand.channels.guides import GUIDES, find_variable
 from deskhand.config.config import read_settings
 from deskhand.gateway.channel_loader import Unopened, open_channels
-from deskhand.importers.chat_addresses import Bot, Bots, find_bot_id, split_chat
+from deskhand.importers.chat_addresses import Bot, Bots, ForeignChat, find_bot_id, parse_chat
 from deskhand.importers.model import ImportedHome
 from deskhand.importers.plan import make_plan
 from deskhand.importers.platform_settings import _join_url
+from deskhand.importers.settings import section_at
 from deskhand.store.blobs import Blobs
 from deskhand.testing.clock import SetClock
 from deskhand.types.identity import Address
@@ -327,29 +329,51 @@ def test_the_id_of_a_bot(kind: str, token: str, user: str, id_: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("platform", "rest", "parts"),
+    ("name", "chat"),
     [
-        ("telegram", "-100:topic:7", ("-100", "7")),
-        ("telegram", "-100:7", ("-100", "7")),
-        ("slack", "C1:12.3", ("C1", "12.3")),
-        ("matrix", "!r:example.org:thread:$e", ("!r:example.org", "$e")),
-        ("matrix", "!r:example.org", ("!r:example.org", "")),
-        ("mqtt", "sensor", ("sensor", "")),
+        ("telegram:-100:topic:7", ForeignChat("telegram", "-100", "7")),
+        ("telegram:-100:7", ForeignChat("telegram", "-100", "7")),
+        ("slack:C1:12.3", ForeignChat("slack", "C1", "12.3")),
+        ("matrix:!r:example.org:thread:$e", ForeignChat("matrix", "!r:example.org", "$e")),
+        ("matrix:!r:example.org", ForeignChat("matrix", "!r:example.org")),
+        ("mqtt:sensor", ForeignChat("mqtt", "sensor")),
+        ("all", ForeignChat("all", "")),
+        ("", ForeignChat("", "")),
     ],
 )
-def test_the_parts_of_a_chats_name(platform: str, rest: str, parts: tuple[str, str]) -> None:
-    assert split_chat(platform, rest) == parts
+def test_the_parts_of_a_chats_name(name: str, chat: ForeignChat) -> None:
+    assert parse_chat(name) == chat
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("discord", "DISCORD_BOT_TOKEN"),
+        ("discord-scout", "DISCORD_SCOUT_BOT_TOKEN"),
+        ("discord-my.agent 2", "DISCORD_MY_AGENT_2_BOT_TOKEN"),
+    ],
+)
+def test_the_variable_of_a_channel_has_only_letters(name: str, variable: str) -> None:
+    (need,) = GUIDES["discord"].needs
+    assert find_variable(need, "discord", name) == variable
+
+
+def test_sections_are_found_whatever_the_case_of_their_keys() -> None:
+    raw = {"tools": {"mediaFiles": {"audio": {"echoTranscript": True}}, "web": ["none"]}}
+    assert section_at(raw, "tools", "media_files", "audio") == {"echo_transcript": True}
+    assert section_at(raw, "tools", "web", "search") == {}
+    assert section_at(raw, "none") == {}
 
 
 def test_a_thread_that_is_none_leads_nowhere() -> None:
     bots = Bots()
     bots.add("a", Bot("slack", "slack"))
-    assert bots.find_chat("a", "slack", "C1", "../x").place is None
-    assert bots.find_chat("a", "slack", "c1", "1.2").place is None
-    assert bots.find_chat("b", "slack", "C1", "1.2").why == (
-        "no bot of b with a token is in this home"
-    )
-    assert bots.find_target("b", "slack", "C1") is None
+    thread = parse_chat("slack:C1:1.2")
+    assert bots.find_chat("a", thread).place == Address("slack", "", "C1", "1.2", group=True)
+    assert bots.find_chat("a", parse_chat("slack:C1:../x")).place is None
+    assert bots.find_chat("a", parse_chat("slack:c1:1.2")).place is None
+    assert bots.find_chat("b", thread).why == "no bot of b with a token is in this home"
+    assert bots.find_target("b", parse_chat("slack:C1")) is None
 
 
 def test_a_port_of_thousands_of_digits_is_none() -> None:

@@ -483,6 +483,15 @@ def test_links_and_names_lead_nowhere(tmp_path: Path) -> None:
     )
 
 
+def test_allowed_tools_of_the_home_and_those_of_its_transport_are_joined(tmp_path: Path) -> None:
+    home = home_of("operator-ai-0.7", tmp_path)
+    text = (home / "operator.yaml").read_text()
+    own = f"  hermes:\n    also_allow: [count_words, {READING_TOOLS[0]}]\n"
+    (home / "operator.yaml").write_text(text.replace("  hermes:\n", own))
+    allowed = read(home).config["agents"]["hermes"]["also_allow"]
+    assert allowed == ["count_words", *READING_TOOLS]
+
+
 def test_what_could_open_this_machine_is_not_taken(tmp_path: Path) -> None:
     """Keys of ours in a foreign file, a hook with an absolute path, variables that are no keys."""
     home = home_of("operator-ai-0.7", tmp_path)

@@ -80,6 +80,7 @@ def test_what_deskhand_has_not_is_named(tmp_path: Path) -> None:
     assert "tts.edge: voice" in {each.what for each in hermes.left_out}
     assert "stt: model" in {each.what for each in hermes.changed}
     assert hermes.secrets["OPENAI_API_KEY"] == "none", "its key for speech alone"
+    assert "VOICE_TOOLS_OPENAI_KEY" not in hermes.secrets, "nothing reads it under that name"
 
 
 def with_config(home: Path, **change: Any) -> Path:

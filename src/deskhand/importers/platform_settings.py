@@ -186,7 +186,7 @@ def _join_url(scheme: str, host: str, port: Any, *, usual: int) -> str:
     """An address; '' where the host is none."""
     if not re.fullmatch(r"[A-Za-z0-9.-]{1,255}|\[[0-9a-fA-F:.]+\]", host):
         return ""
-    number = int(port) if re.fullmatch(r"[0-9]{1,5}", str(port or "")) else usual
+    number = int(port) if re.fullmatch(r"[0-9]{1,6}", str(port or "")) else usual
     return f"{scheme}://{host}" if number == usual else f"{scheme}://{host}:{number}"
 
 
