@@ -32,6 +32,19 @@ HTMLMediaElement.prototype.play = function () {
 """
 PLAYS = "window.sounds.some(sound => !sound.paused && sound.currentTime > 0)"
 SILENT = "window.sounds.every(sound => sound.paused)"
+NOTE_ADDRESSES = """
+window.addresses = new Set();
+const { createObjectURL, revokeObjectURL } = URL;
+URL.createObjectURL = made => {
+  const address = createObjectURL.call(URL, made);
+  window.addresses.add(address);
+  return address;
+};
+URL.revokeObjectURL = address => {
+  window.addresses.delete(address);
+  revokeObjectURL.call(URL, address);
+};
+"""
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +144,7 @@ def test_who_holds_the_button_is_heard_and_answered_aloud(page: Page) -> None:
     expect(answer(page, f"You said: {HEARD}")).to_be_visible()
     expect(reading(page)).to_be_visible()
     comes_true(page, PLAYS)
-    page.locator(".speaking-bar").get_by_role("button", name="Stop reading").click()
+    bar(page).get_by_role("button", name="Stop reading").click()
     comes_true(page, SILENT)
     expect(bar(page)).to_have_count(0)
 
@@ -162,6 +175,123 @@ def test_what_was_said_is_played_again(page: Page) -> None:
     expect(bar(page)).to_have_count(0)
     page.get_by_role("button", name="Pause the recording").click()
     comes_true(page, SILENT)
+
+
+def test_another_answer_takes_the_place_of_the_first(
+    talking: Browser, desk: Desk, signed: StorageState
+) -> None:
+    with opened(talking, desk, signed, NOTE_ADDRESSES) as page:
+        asked = note_sounds(page)
+        speakers = page.locator(".did").get_by_role("button", name="Read this answer aloud")
+        for number, text in enumerate(("one", "two")):
+            say(page, text)
+            expect(speakers).to_have_count(number + 1)
+        for _ in range(2):  # the second time, the sound of both is there at once
+            for _ in range(2):
+                speakers.last.click()  # the other one: that which is read has a button to stop
+                expect(reading(page)).to_be_visible()
+                expect(speakers).to_have_count(1)
+                comes_true(page, PLAYS)
+                comes_true(page, "window.addresses.size === 1")
+        bar(page).get_by_role("button", name="Stop reading").click()
+        comes_true(page, "window.addresses.size === 0")
+        assert len(asked) == 2
+
+
+def test_a_recording_is_loaded_once_and_not_played_when_it_comes_late(
+    talking: Browser, desk: Desk, signed: StorageState
+) -> None:
+    with opened(talking, desk, signed, NOTE_ADDRESSES, service_workers="block") as page:
+        late: list[Route] = []
+        hold(page)
+        expect(reading(page)).to_be_visible()
+        page.route("**/api/blobs/sha256*", lambda route: late.append(route))
+        play = page.get_by_role("button", name="Play the recording")
+        play.click()
+        expect(bar(page)).to_have_count(0)
+        play.click()
+        page.get_by_role("button", name="Read this answer aloud").click()
+        expect(reading(page)).to_be_visible()
+        assert len(late) == 1
+        late[0].continue_()
+        comes_true(page, "window.addresses.size === 2")
+        page.wait_for_timeout(300)
+        expect(play).to_be_visible()
+        assert page.evaluate("window.sounds.length") == 1
+
+        play.click()
+        expect(page.get_by_role("button", name="Pause the recording")).to_be_visible()
+        page.get_by_role("link", name="Settings").click()
+        comes_true(page, SILENT)
+        comes_true(page, "window.addresses.size === 0")
+        assert len(late) == 1
+
+
+def test_a_recording_that_is_stopped_at_once_can_be_played_again(
+    talking: Browser, desk: Desk, signed: StorageState
+) -> None:
+    script = """
+      window.interrupts = false;
+      const playAtAll = HTMLMediaElement.prototype.play;
+      HTMLMediaElement.prototype.play = function () {
+        const began = playAtAll.call(this);
+        if (window.interrupts) this.pause();
+        return began;
+      };
+    """
+    with opened(talking, desk, signed, script) as page:
+        hold(page)
+        expect(reading(page)).to_be_visible()
+        page.evaluate("window.interrupts = true")
+        with page.expect_response("**/api/blobs/sha256*"):
+            page.get_by_role("button", name="Play the recording").click()
+        comes_true(page, "window.sounds.length === 2")
+        page.wait_for_timeout(200)
+        page.evaluate("window.interrupts = false")
+        page.get_by_role("button", name="Play the recording").click()
+        comes_true(page, PLAYS)
+
+
+def test_a_recording_that_cannot_be_played_can_be_downloaded(
+    talking: Browser, desk: Desk, signed: StorageState
+) -> None:
+    with opened(talking, desk, signed, service_workers="block") as page:
+        hold(page)
+        expect(spoken(page)).to_be_visible()
+        page.route("**/api/blobs/sha256*", lambda route: route.fulfill(body="no sound"))
+        page.get_by_role("button", name="Play the recording").click()
+        download = page.get_by_role("link", name="Download it")
+        expect(download).to_have_attribute("download", re.compile(r"^voice message\.(ogg|webm)$"))
+
+
+def test_an_old_answer_is_not_read_aloud_by_itself(
+    talking: Browser, desk: Desk, signed: StorageState
+) -> None:
+    script = "const read = Date.now; Date.now = () => read.call(Date) + 60_000;"
+    with opened(talking, desk, signed, script) as page:
+        asked = note_sounds(page)
+        hold(page)
+        expect(answer(page, f"You said: {HEARD}")).to_be_visible()
+        expect(page.get_by_role("button", name="Read this answer aloud")).to_be_visible()
+        page.wait_for_timeout(300)
+        assert asked == []
+
+
+def test_nothing_is_read_aloud_while_somebody_talks(page: Page, desk: Desk) -> None:
+    page.goto("/#/settings/voice")
+    page.get_by_role("radio", name="Always").check()
+    page.get_by_role("link", name="Deskhand, a new").click()
+    asked = note_sounds(page)
+    say(page, "hold on")
+    answer(page, "The first half of it.").wait_for()
+    mic(page).click()
+    wait_for_tone(page)
+    desk.release()
+    answer(page, "The second half of it.").wait_for()
+    expect(page.get_by_role("button", name="Read this answer aloud")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(300)
+    assert asked == []
 
 
 def test_reading_ends_when_somebody_writes_or_talks(page: Page) -> None:
@@ -271,6 +401,7 @@ def test_what_is_discarded_is_not_sent(page: Page) -> None:
     mic(page).click()
     wait_for_tone(page)
     page.get_by_role("link", name="Settings").click()
+    page.get_by_role("heading", name="Settings").wait_for()
     page.go_back()
     expect(gone).to_have_count(0)
     assert sent == []
@@ -318,7 +449,7 @@ def test_a_voice_that_fails_says_why(page: Page, desk: Desk) -> None:
     try:
         hold(page)
         expect(page.get_by_text("The answer was not spoken: the voice is hoarse.")).to_be_visible()
-        expect(page.locator(".speaking-bar")).to_have_count(0)
+        expect(bar(page)).to_have_count(0)
     finally:
         (desk.home / "mute").unlink()
 
@@ -356,6 +487,22 @@ def test_without_a_microphone_the_next_step_is_said(
             mic(page).click()
             expect(page.get_by_role("alert").filter(has_text=told)).to_be_visible()
             expect(page.get_by_role("timer")).to_have_count(0)
+
+
+def test_a_recorder_that_fails_closes_the_microphone(
+    talking: Browser, desk: Desk, signed: StorageState
+) -> None:
+    script = """
+      const { mediaDevices } = navigator;
+      const open = mediaDevices.getUserMedia.bind(mediaDevices);
+      mediaDevices.getUserMedia = async wanted => (window.microphone = await open(wanted));
+      window.AudioContext = class { constructor() { throw new Error("no meter here"); } };
+    """
+    with opened(talking, desk, signed, script) as page:
+        mic(page).click()
+        expect(page.get_by_role("alert").filter(has_text="no meter here")).to_be_visible()
+        expect(page.get_by_role("timer")).to_have_count(0)
+        comes_true(page, "microphone.getTracks().every(track => track.readyState === 'ended')")
 
 
 def test_an_address_without_tls_says_what_to_do(
@@ -400,6 +547,63 @@ def test_nothing_is_offered_that_is_not_set_up(
         expect(page.get_by_text("Nothing hears here.")).to_be_visible()
         expect(page.get_by_text("Nothing speaks here.")).to_be_visible()
         expect(page.get_by_role("radio", name="Always")).to_be_disabled()
+
+
+CANNOT_TALK: dict[str, dict[str, object]] = {
+    "You may read here, but neither write nor talk.": {"scopes": ["read"]},
+    "This Deskhand does not tell whether it hears": {"speech": None},
+    "This browser cannot record.": {},
+}
+
+
+@pytest.mark.parametrize("reason", CANNOT_TALK)
+def test_the_settings_say_why_nobody_can_talk(
+    talking: Browser, desk: Desk, signed: StorageState, reason: str
+) -> None:
+    script = "" if CANNOT_TALK[reason] else "delete window.MediaRecorder;"
+
+    def answer_with(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), **CANNOT_TALK[reason]})
+
+    with opened(talking, desk, signed, script, service_workers="block") as page:
+        page.route("**/api/auth/me", answer_with)
+        page.goto("/#/settings/voice")
+        page.reload()
+        expect(page.get_by_text(reason).last).to_be_visible()
+        expect(page.get_by_text("Hold the microphone")).to_have_count(0)
+
+
+def test_what_is_set_up_meanwhile_is_offered(
+    talking: Browser, desk: Desk, signed: StorageState
+) -> None:
+    deaf = {"hear_problem": "Nothing hears here.", "say_problem": ""}
+    hears = False
+    asked = 0
+
+    def answer_with(route: Route) -> None:
+        nonlocal asked
+        asked += 1
+        found = route.fetch().json()
+        route.fulfill(json=found if hears else {**found, "speech": deaf})
+
+    with opened(talking, desk, signed, service_workers="block") as page:
+        page.route("**/api/auth/me", answer_with)
+        page.reload()
+        expect(page.get_by_role("button", name="Attach files")).to_be_visible()
+        expect(mic(page)).to_have_count(0)
+        for name in ("models", "usage", "setup"):
+            page.goto(f"/#/settings/{name}")
+        page.get_by_role("heading", name="You", exact=True).wait_for()
+        assert asked == 1
+
+        hears = True
+        page.get_by_role("link", name="Deskhand, a new").click()
+        expect(mic(page)).to_be_visible()
+        assert asked == 2
+        hears = False
+        page.goto("/#/settings/voice")
+        expect(page.get_by_text("Nothing hears here.")).to_be_visible()
+        assert asked == 3
 
 
 def test_nothing_serious_stands_in_the_way(

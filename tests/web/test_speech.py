@@ -15,7 +15,7 @@ from deskhand.testing.speech import ScriptedSpeech, make_wav, read_text
 from deskhand.types.events import MessageReceived, ModelReplied, Recorded, Transcribed, TurnEnded
 from deskhand.types.messages import Audio, File, Message
 from deskhand.web.app import HEADERS
-from deskhand.web.speakers import MAX_AT_ONCE, Speakers
+from deskhand.web.speech_queue import MAX_AT_ONCE, SpeechQueue
 
 from .served import Client, Served, serving, until
 
@@ -211,7 +211,7 @@ async def test_a_person_has_one_at_a_time(served: Served, speech: ScriptedSpeech
 
 
 async def test_no_more_than_two_are_made_at_once() -> None:
-    speakers = Speakers()
+    queue = SpeechQueue()
     running = most = 0
     go = anyio.Event()
 
@@ -224,7 +224,7 @@ async def test_no_more_than_two_are_made_at_once() -> None:
 
     async with anyio.create_task_group() as tasks:
         for person in "abcde":
-            tasks.start_soon(speakers.run, person, work)
+            tasks.start_soon(queue.run, person, work)
         await anyio.wait_all_tasks_blocked()
         assert running == MAX_AT_ONCE
         go.set()

@@ -319,16 +319,12 @@ def _transcribe(state: State, recorded: e.Recorded, event: e.Transcribed) -> Non
     if not event.problem:
         turn.spoken = event.language
         turn.transcripts.append(event.text)
+    transcripts = {event.blob: render_transcript(event)}
     for at, shown in enumerate(state.messages):
-        parts = shown.message.parts
-        if any(_is_unheard(part, event.blob) for part in parts):
-            heard = transcribe_parts(parts, {event.blob: render_transcript(event)})
-            message = replace(shown.message, parts=heard)
+        parts = transcribe_parts(shown.message.parts, transcripts)
+        if parts != shown.message.parts:
+            message = replace(shown.message, parts=parts)
             state.messages[at] = replace(shown, message=message)
-
-
-def _is_unheard(part: Part, blob: str) -> bool:
-    return isinstance(part, Audio) and part.blob == blob and part.transcript is None
 
 
 def _track_part(state: State, part: Part) -> None:

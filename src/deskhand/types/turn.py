@@ -168,12 +168,13 @@ def render_transcript(event: Transcribed) -> str:
 
 def transcribe_parts(parts: Sequence[Part], transcripts: Mapping[str, str]) -> tuple[Part, ...]:
     """These parts, with what stands for the recordings of these blobs."""
-    return tuple(
-        replace(part, transcript=transcripts.get(part.blob))
-        if isinstance(part, Audio) and part.transcript is None
-        else part
-        for part in parts
-    )
+    return tuple(_transcribe_part(part, transcripts) for part in parts)
+
+
+def _transcribe_part(part: Part, transcripts: Mapping[str, str]) -> Part:
+    if isinstance(part, Audio) and part.transcript is None and part.blob in transcripts:
+        return replace(part, transcript=transcripts[part.blob])
+    return part
 
 
 def with_transcript(received: MessageReceived, heard: Transcribed) -> MessageReceived:

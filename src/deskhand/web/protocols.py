@@ -39,7 +39,7 @@ from .settings import AgentServerConfig
 from .setup_views import CheckView, ConnectedView, Key, NewChannel, ProbeView, SetupView
 from .shared_result import SharedResult
 from .sign_in import SignIn
-from .speakers import Speakers
+from .speech_queue import SpeechQueue
 from .views import (
     AgentView,
     ChangeDetail,
@@ -366,7 +366,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     """Set when the service begins to stop. Streams end then, and clients reconnect later."""
     checkers: CapacityLimiter = msgspec.field(default_factory=make_check_limiter)
     """Limits how many JSON schema checks run at one time."""
-    speakers: Speakers = msgspec.field(default_factory=Speakers)
+    speech_queue: SpeechQueue = msgspec.field(default_factory=SpeechQueue)
     """Limits how many answers are made into sound at one time."""
     listings: SharedResult[list[WorkspaceFile]] = msgspec.field(default_factory=SharedResult)
     """The files of a workspace, for all clients that are told of them at the end of a turn."""

@@ -1,4 +1,4 @@
-"""Answers read aloud, and what a program is told of speech when it starts."""
+"""Answers read aloud, and whether Deskhand hears and speaks, for the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .routing import Call, Endpoint
 from .visible_sessions import require_session
 
 LOOK_BACK = 60
-"""So many events before an answer, the language is looked for in which it was asked."""
+"""How many events before an answer are searched for the language of its question."""
 SPEAK_S = 180.0
 """Nobody waits longer for sound, the time in the queue included."""
 NUMBER_DIGITS = 15
@@ -35,9 +35,14 @@ class SpeechView(msgspec.Struct, frozen=True):
 
 def describe_speech(call: Call) -> SpeechView:
     speech = call.web.speech
-    problems = [speech.find_problem("hear"), speech.find_problem("say")]
-    hear, say = (to_sentence(problem) if problem else "" for problem in problems)
-    return SpeechView(hear, say)
+    return SpeechView(
+        _describe_problem(speech.find_problem("hear")),
+        _describe_problem(speech.find_problem("say")),
+    )
+
+
+def _describe_problem(problem: str) -> str:
+    return to_sentence(problem) if problem else ""
 
 
 async def speak(call: Call) -> Response:
@@ -66,7 +71,7 @@ async def speak(call: Call) -> Response:
         return await call.web.speech.say(words, language)
 
     sound = await _while_connected(
-        call.request, lambda: call.web.speakers.run(call.principal.id, work)
+        call.request, lambda: call.web.speech_queue.run(call.principal.id, work)
     )
     return Response(sound.data, media_type=sound.mime, headers=headers)
 

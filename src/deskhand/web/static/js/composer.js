@@ -45,7 +45,8 @@ export function Composer() {
     area.style.height = `${Math.min(area.scrollHeight, innerHeight * 0.4)}px`;
   }, [draft.value]);
   const ready = (draft.value.trim() || files.value.some((file) => file.blob)) && areUploaded();
-  const voice = useLazyComponent("voice", canRecord() ? loadVoice : null);
+  const talks = canRecord(); // it may become true later, when something that hears is set up
+  const voice = useLazyComponent(talks ? "voice" : "", talks ? loadVoice : null);
   const sendRecording = async (sound, send) => {
     const fileName = `recording.${sound.type.split("/")[1]}`;
     const known = await attachFile(new File([sound], fileName, { type: sound.type }), true);

@@ -22,13 +22,20 @@ export function workspaceFile(path) {
   };
 }
 
-const SOUND_ENDINGS = { "audio/ogg": "ogg", "audio/webm": "webm", "audio/mp4": "m4a" };
+const SOUND_ENDINGS = {
+  "audio/ogg": ".ogg",
+  "audio/webm": ".webm",
+  "audio/mp4": ".m4a",
+  "audio/mpeg": ".mp3",
+  "audio/wav": ".wav",
+  "audio/x-wav": ".wav",
+};
 
 /** What a file without a name is called when it is downloaded. */
 function nameOf(part) {
   if (part.type === "image") return "picture";
   if (part.type !== "audio") return "file";
-  return `voice message.${SOUND_ENDINGS[part.mime?.split(";")[0]] ?? "wav"}`;
+  return `voice message${SOUND_ENDINGS[part.mime?.split(";")[0]] ?? ""}`;
 }
 
 /** A file that a message or a result of this conversation names; null where its bytes are gone. */

@@ -99,19 +99,25 @@ export async function signIn() {
   }
 }
 
-/** The owner's name, and what hears and speaks, are set in the settings: ask again after that. */
+// The name of the owner, and what hears and speaks, are set on these pages.
+const PAGES_THAT_CHANGE_USER = ["setup", "settings"];
 let previousPage = "";
+// Ask again who this is when one of them is left, and when the page that shows it is opened.
 effect(() => {
-  const currentPage = route.value.page;
-  if (previousPage && currentPage !== previousPage)
-    get("/api/auth/me").then(
-      (found) => {
-        currentUser.value = found;
-      },
-      () => undefined,
-    );
-  previousPage = currentPage;
+  const { page } = route.value;
+  if (page === previousPage) return;
+  const outdated = PAGES_THAT_CHANGE_USER.includes(previousPage) || page === "voice";
+  previousPage = page;
+  if (outdated && currentUser.peek()) refreshUser();
 });
+
+async function refreshUser() {
+  try {
+    currentUser.value = await get("/api/auth/me");
+  } catch {
+    /* the banner says that it is not reached */
+  }
+}
 
 export async function signOut() {
   await attempt(() => post("/api/logout"));

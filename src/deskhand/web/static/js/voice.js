@@ -83,7 +83,8 @@ effect(() => {
   const recent = Date.now() / 1000 - turn.end < FRESH_S;
   const always = ended && !document.hidden && readAloud.value === "always";
   const wanted = answersSpoken(turn) || always;
-  const answer = recent && wanted && lastAnswer(turn);
+  if (!recent || !wanted || recording.peek()) return; // while somebody talks it would be recorded
+  const answer = lastAnswer(turn);
   if (answer) queueMicrotask(() => readAnswer(answer.n, true));
 });
 

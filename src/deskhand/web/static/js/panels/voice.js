@@ -5,6 +5,7 @@ import { currentUser, hasScope, readAloud, setReadAloud } from "../state.js";
 import { browserCanRecord } from "../voice.js";
 import { Section } from "./parts.js";
 
+const UNKNOWN = "This Deskhand does not tell whether it hears and speaks. Update it.";
 const CHOICES = [
   ["spoken", "When I spoke", "An answer to what you said in this browser is read aloud"],
   ["always", "Always", "Each answer that ends while this page is visible"],
@@ -12,7 +13,8 @@ const CHOICES = [
 ];
 
 export function VoiceSettings() {
-  const { hear_problem: hear, say_problem: say } = currentUser.value.speech ?? {};
+  const { hear_problem: hear = UNKNOWN, say_problem: say = UNKNOWN } =
+    currentUser.value.speech ?? {};
   return html`
     <div class="stack wide">
       <${Section} title="Read answers aloud" note="This is kept in this browser.">
@@ -49,7 +51,7 @@ export function VoiceSettings() {
 }
 
 function describeTalking() {
-  if (!hasScope("chat")) return "You may read here, and not write.";
+  if (!hasScope("chat")) return "You may read here, but neither write nor talk.";
   if (!browserCanRecord())
     return "This browser cannot record. Use another browser, or attach a recording as a file.";
   return (

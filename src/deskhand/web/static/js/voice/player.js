@@ -27,7 +27,9 @@ export function Player({ part }) {
   const load = async () => {
     const blob = await attempt(() => fetchBlob(file.raw));
     if (!blob || !isShown.current) return null;
+    // The server goes by the name of a file; the message knows the type of its recording.
     const made = new Audio(URL.createObjectURL(new Blob([blob], { type: part.mime })));
+    sound.current = made;
     made.onplay = () => change({ on: true });
     made.onpause = () => change({ on: false });
     made.ontimeupdate = () => change({ at: made.currentTime });
@@ -40,14 +42,15 @@ export function Player({ part }) {
   const toggle = async () => {
     stopSound();
     if (state.on) return;
+    let stopped = false; // by something else that sounds, while this is loaded
+    sounding.stop = () => {
+      stopped = true;
+      sound.current?.pause();
+    };
     loading.current ??= load();
     const opened = await loading.current;
-    if (!opened) {
-      loading.current = null; // it may be tried again
-      return;
-    }
-    sound.current = opened;
-    sounding.stop = () => opened.pause();
+    if (!opened) loading.current = null; // it may be tried again
+    if (!opened || stopped) return;
     await opened.play().catch((error) => {
       if (error.name !== "AbortError") change({ gone: true }); // else it was paused meanwhile
     });
