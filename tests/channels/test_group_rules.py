@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from deskhand.channels.group_rules import GroupRules
 from deskhand.channels.settings import ChannelConfig
-from deskhand.types.identity import Address, Inbound, Said
+from deskhand.types.identity import Address, Deletion, Inbound, Said
 from deskhand.types.messages import Message
 
 CONFIG = {
@@ -57,6 +58,13 @@ def test_where_everything_is_read() -> None:
 )
 def test_who_is_heard(inbound: Inbound, *, heard: bool) -> None:
     assert rules().admits(inbound) is heard
+
+
+def test_a_deletion_needs_no_sender() -> None:
+    """Discord does not say whose message it was."""
+    gone = replace(said("C3", ""), body=Deletion("1"))
+    assert rules().admits(gone)
+    assert not rules().admits(replace(said("C2", ""), body=Deletion("1")))
 
 
 def test_other_words_are_refused() -> None:

@@ -187,26 +187,29 @@ def changed(request: WebhookRequest, **headers: str | None) -> WebhookRequest:
     return WebhookRequest(kept, request.body)
 
 
-FORGED: list[WebhookRequest] = [
-    slack_request(BODY, secret="forged"),
-    slack_request(BODY, secret=""),
-    slack_request(BODY, at=SystemClock().now() - 301),
-    slack_request(BODY, at=SystemClock().now() + 400),
-    WebhookRequest(slack_request(BODY).headers, BODY + b" "),
-    changed(slack_request(BODY), x_slack_signature=None),
-    changed(slack_request(BODY), x_slack_signature=""),
-    changed(slack_request(BODY), x_slack_signature="v0="),
-    changed(slack_request(BODY), x_slack_signature="v0=é"),
-    changed(slack_request(BODY), x_slack_request_timestamp=None),
-    changed(slack_request(BODY), x_slack_request_timestamp="9" * 4000),
-    changed(slack_request(BODY), x_slack_request_timestamp="-1"),
+# Made when the test runs: each is fresh but for what its line says.
+FORGED: list[Callable[[], WebhookRequest]] = [
+    lambda: slack_request(BODY, secret="forged"),
+    lambda: slack_request(BODY, secret=""),
+    lambda: slack_request(BODY, at=SystemClock().now() - 301),
+    lambda: slack_request(BODY, at=SystemClock().now() + 400),
+    lambda: WebhookRequest(slack_request(BODY).headers, BODY + b" "),
+    lambda: changed(slack_request(BODY), x_slack_signature=None),
+    lambda: changed(slack_request(BODY), x_slack_signature=""),
+    lambda: changed(slack_request(BODY), x_slack_signature="v0="),
+    lambda: changed(slack_request(BODY), x_slack_signature="v0=é"),
+    lambda: changed(slack_request(BODY), x_slack_request_timestamp=None),
+    lambda: changed(slack_request(BODY), x_slack_request_timestamp="9" * 4000),
+    lambda: changed(slack_request(BODY), x_slack_request_timestamp="-1"),
 ]
 
 
-@pytest.mark.parametrize("request_", FORGED, ids=map(str, range(len(FORGED))))
-async def test_slack_takes_nothing_unsigned(slack: SlackChannel, request_: WebhookRequest) -> None:
+@pytest.mark.parametrize("forge", FORGED, ids=map(str, range(len(FORGED))))
+async def test_slack_takes_nothing_unsigned(
+    slack: SlackChannel, forge: Callable[[], WebhookRequest]
+) -> None:
     with pytest.raises(Refused):
-        await slack.take_webhook(request_)
+        await slack.take_webhook(forge())
 
 
 @pytest.mark.parametrize("secret", ["", " "])

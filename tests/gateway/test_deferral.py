@@ -28,7 +28,8 @@ from deskhand.types.events import Hinted
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.messages import Message, Text
 from deskhand.types.people import Identity
-from deskhand.users.attention_commands import AttentionCommands
+from deskhand.users.notification_commands import NotificationCommands
+from deskhand.users.queries import notification_times_of
 
 from ..jobs.seen import texts, truth
 
@@ -45,7 +46,7 @@ class Desk:
         self.store = SqliteStore(folder / "deskhand.db", load_statements())
         self.clock = SetClock(EVENING)
         self.channel = MemoryChannel()
-        self.commands = AttentionCommands(self.store)
+        self.commands = NotificationCommands(self.store)
         self._count = 0
 
     @asynccontextmanager
@@ -201,6 +202,19 @@ async def test_a_job_waits_and_a_reminder_does_not(tmp_path: Path) -> None:
         )
         await desk.pass_time(app, 60)
         await wait_for(lambda: truth(("7", "done") in texts(channel)))
+
+
+async def test_what_is_delivered_again_does_not_come_back(tmp_path: Path) -> None:
+    """A platform delivers `/quiet` again, after it was turned off."""
+    desk = JobDesk(tmp_path)
+    channel = MemoryChannel()
+    async with desk.running([channel]) as app:
+        await app.people.link("owner", Identity("memory", "7"))
+        for name, text in (("q1", "/quiet 22-7"), ("q2", "/quiet off"), ("q1", "/quiet 22-7")):
+            said = Said(Message("user", (Text(text),)))
+            channel.waiting.append(Inbound(name, Address("memory", chat="7"), "7", 0.0, said))
+        await wait_for(lambda: truth(len(channel.confirmed) == 3))
+        assert (await notification_times_of(app.store, "owner")).quiet is None
 
 
 async def has_deferred(store: Store) -> bool:

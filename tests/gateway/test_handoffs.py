@@ -11,6 +11,7 @@ import anyio
 import msgspec
 
 from deskhand.config.config import Config, Home, Settings
+from deskhand.gateway.queries import hand_session_over
 from deskhand.models.base import Request
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.testing.channel import MemoryChannel
@@ -175,6 +176,27 @@ async def test_who_gets_the_chat_later_does_not_get_the_conversation(tmp_path: P
         await app.people.add_user("eve", "member", Identity("phone", "ann"))
         assert "secret" not in await world.says(world.phone, "what did we say?")
         assert "secret" not in await world.says(world.phone, "/handoff back")
+
+
+async def test_nor_where_one_chat_is_named_as_the_other_begins(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    async with world.running() as app:
+        place, secret = "default/phone:ann-1", "default/phone:ann-12"
+        world.phone.write("secret plan", chat="ann-12", sender="bob", external_id="b1")
+        await until(lambda: len(world.phone.sent) == 1)
+        await app.store.change([hand_session_over(place, secret)])
+        assert await world.says(world.phone, "what did we say?") == "heard: what did we say?"
+
+
+async def test_back_where_there_is_no_beginning(tmp_path: Path) -> None:
+    """Nothing was said before it was handed over."""
+    world = World(tmp_path)
+    async with world.running():
+        await world.says(world.phone, "hello")
+        await world.says(world.desk, "/handoff phone", 2)
+        await world.says(world.phone, "one")
+        assert "nowhere else" in await world.says(world.phone, "/handoff back")
+        assert await world.says(world.phone, "two") == "heard: hello, two"
 
 
 async def test_start_leaves_it(tmp_path: Path) -> None:

@@ -45,4 +45,4 @@ INSERT INTO alert(key, at, text, said_as) VALUES('k', 1.0, 't', '');
 INSERT INTO machine_round(at, what) VALUES(1.0, 'w');
 INSERT INTO login VALUES(x'00', 'owner', 9.0);
 INSERT INTO pairing_guess VALUES(1.0);
-INSERT INTO attention VALUES('ann', '22:00-07:00', '08:00 18:00');
+INSERT INTO notification_times VALUES('ann', '22:00-07:00', '08:00 18:00');

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types.identity import Inbound
+from ..types.identity import Deletion, Inbound
 from .settings import ChannelConfig, GroupRule
 
 
@@ -31,6 +31,8 @@ class GroupRules:
         group = inbound.address.chat
         if self._answers_in(group) == "none":
             return False
+        if isinstance(inbound.body, Deletion):
+            return True  # of what was heard; a platform may not say whose it was
         allowed = self._rules.get(group, GroupRule()).allow_from
         return not allowed or inbound.sender in map(str, allowed)
 

@@ -24,15 +24,15 @@ class ChannelConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     `allow_from` are the ids of who may write; nobody else may, so an empty list admits nobody.
     `groups`: in a group it answers who speaks to it by name, by a command or by a reply
     (`mention`), or everything (`all`). `group_rules` says more of single groups, by the platform's
-    id of the chat. `streaming`: an answer is shown while it is written. `bots`:
-    other bots may write too, where `allow_from` or a user names them.
+    id of the chat. `streaming`: an answer is shown while it is written. `bots`: other bots may
+    write too, where `allow_from` or a user names them.
 
     `base_url` is the server: one of one's own, a homeserver, a broker, a mail server that is read;
     `send_url` is the one by which mail is sent. `user` is the name of the account there. `rooms`
     are the chats to join. With `webhook`, the public https address of the page's server, Telegram
     or Slack posts what happens; `signing_secret_env` names the variable of Slack's secret for that.
-    `prefix` begins the topics of MQTT. `verified_by` is the name under which
-    the own mail server says whose a mail is."""
+    `prefix` begins the topics of MQTT. `verified_by` is the name under which the own mail server
+    says whose a mail is."""
 
     type: str = ""
     token_env: str = ""

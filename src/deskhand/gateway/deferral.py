@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import OutboxRow
-from ..users.queries import attention_of, find_reader
+from ..users.queries import find_reader, notification_times_of
 from .queries import defer_message, deferred_messages, release_message, unasked_since
 
 SAME_THING_S = 12 * 3600.0
@@ -69,10 +69,10 @@ class Deferral:
         person = await find_reader(self._store, outgoing.address) or outgoing.unasked
         if not person:
             return False
-        attention = await attention_of(self._store, person)
+        wanted = await notification_times_of(self._store, person)
         if outgoing.ask is not None:  # the job waits for the answer, and a question expires
-            attention = replace(attention, digest=())
-        return attention.must_wait(row.at, self._clock.now(), self._zone())
+            wanted = replace(wanted, digest=())
+        return wanted.must_wait(row.at, self._clock.now(), self._zone())
 
     async def _silence_repeated(self, row: OutboxRow) -> OutboxRow:
         """The row, so that it does not ring where the same was said there lately."""

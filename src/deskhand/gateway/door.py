@@ -49,7 +49,7 @@ from ..types.messages import File, Message
 from ..types.moment import Moment
 from ..types.options import SessionOptions
 from ..types.turn import STOP_TURN_ONLY
-from ..users.attention_commands import AttentionCommands
+from ..users.notification_commands import NotificationCommands
 from ..users.strangers import NO_ACCESS
 from .dispatch import Dispatch
 from .feed import Batch, Feed, FeedSource, follow_in_batches, follow_session, watch_sessions
@@ -86,7 +86,7 @@ class Access(Protocol):
     """Who may come in and talk to which agent, and what the agents need of a message.
 
     `answers` knows who asks on behalf of a session, `rounds` counts what programs begin, `threads`
-    reads what was said before, `handoffs` knows where a conversation goes on, `attention` when
+    reads what was said before, `handoffs` knows where a conversation goes on, `notifications` when
     people want to be told what, `redact` takes secrets out, and messages are dated in the time zone
     `zone`.
     """
@@ -95,7 +95,7 @@ class Access(Protocol):
     rounds: MachineRounds
     threads: ThreadHistory
     handoffs: Handoffs
-    attention: AttentionCommands
+    notifications: NotificationCommands
     redact: Redactor
     zone: tzinfo | None
 
@@ -220,9 +220,10 @@ class LocalDoor:
             return session
 
         session = self._named_sessions.current_session(own, inbound)
-        if not session.startswith(own) and not await self._store.may_see(principal, session):
-            return own  # it was handed over, and this chat is somebody else's by now
-        return session
+        if session == own or session.startswith(f"{own}:"):
+            return session
+        # It was handed over, and this chat may be somebody else's by now.
+        return session if await self._store.may_see(principal, session) else own
 
     async def _replied_to(self, inbound: Inbound, principal: Principal) -> str:
         """The session that sent the message to which this one replies, or ''. Only a session that
@@ -239,11 +240,13 @@ class LocalDoor:
     ) -> tuple[str, Inbound]:
         """The session of this command, and what to submit there. Some commands change which session
         goes on at a place, or when their person is told what, before they are answered there."""
+        if await was_accepted(self._store, inbound.address, inbound.external_id):
+            return session, inbound  # it was carried out then, and others may have come since
         if not inbound.session:
             moved = await self._named_sessions.switch_session(own, inbound)
             if moved is not None:
                 session, inbound = moved
-        await self._access.attention.carry_out(inbound.body, principal)
+        await self._access.notifications.carry_out(inbound.body, principal)
         return session, await self._access.handoffs.resolve(inbound, principal, session)
 
     async def _find_deleted(self, inbound: Inbound, deletion: Deletion) -> Inbound | None:

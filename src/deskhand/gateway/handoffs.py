@@ -12,7 +12,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from ..store.base import Store
-from ..store.queries import members_of, was_accepted
+from ..store.queries import members_of
 from ..types.identity import Address, Command, Inbound, Principal, session_key
 from ..types.turn import HANDOFF, HANDOFF_BACK
 from ..users.private_chats import PrivateChats
@@ -39,8 +39,6 @@ class Handoffs:
         Anything else stays as it is."""
         command = inbound.body
         if not isinstance(command, Command) or command.name != HANDOFF:
-            return inbound
-        if await was_accepted(self._store, inbound.address, inbound.external_id):
             return inbound
         to = None
         if await self._is_theirs_alone(inbound, principal, session):
@@ -75,7 +73,9 @@ class Handoffs:
         await self._store.change([take_session_back(session)])
         if self._own_session(inbound, inbound.address) not in places:
             return inbound.address
-        return await first_address(self._store, session)
+        home = await first_address(self._store, session)
+        is_elsewhere = home is not None and self._own_session(inbound, home) not in places
+        return home if is_elsewhere else None
 
     def _own_session(self, inbound: Inbound, at: Address) -> str:
         """The session of this place by itself."""

@@ -13,7 +13,6 @@ import re
 from msgspec.structs import replace
 
 from ..store.base import Store
-from ..store.queries import was_accepted
 from ..types.identity import OWN_SURFACES, Command, Inbound
 from .queries import clear_session_name, session_name_at, set_session_name
 
@@ -42,13 +41,11 @@ class NamedSessions:
         return f"{own}:{name}" if name else own
 
     async def switch_session(self, own: str, inbound: Inbound) -> tuple[str, Inbound] | None:
-        """The session to which a `/start` leads, and what to submit there. None for anything else,
-        and for a `/start` that was accepted before."""
+        """The session to which a `/start` leads, and what to submit there; None for anything
+        else."""
         body = inbound.body
         place = inbound.address
         if not isinstance(body, Command) or body.name != "start" or place.channel in OWN_SURFACES:
-            return None
-        if await was_accepted(self._store, inbound.address, inbound.external_id):
             return None
         name = body.args.strip().lower()
         if not _NAME.fullmatch(name):

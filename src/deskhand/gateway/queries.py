@@ -3,7 +3,8 @@ rounds of programs."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterable
+from typing import Any
 
 import msgspec
 
@@ -86,12 +87,7 @@ async def due_beside(
     rows are said."""
     on = _encode(sorted(channels)).decode()
     others = _encode(sorted(rows)).decode()
-    return [
-        OutboxRow(id_, session, _decode_outgoing(body), state, attempts, at, sent_id, mark)
-        for id_, session, body, state, attempts, at, sent_id, mark in await store.query(
-            "outbox_beside", (now, limit, on, others)
-        )
-    ]
+    return _read_rows(await store.query("outbox_beside", (now, limit, on, others)))
 
 
 def defer_message(id_: int) -> Change:
@@ -106,11 +102,13 @@ def release_message(id_: int, outgoing: Outgoing) -> Change:
 
 async def deferred_messages(store: Store) -> list[OutboxRow]:
     """The messages that wait for such a time, the oldest first."""
+    return _read_rows(await store.query("outbox_deferred", ()))
+
+
+def _read_rows(rows: Iterable[tuple[Any, ...]]) -> list[OutboxRow]:
     return [
         OutboxRow(id_, session, _decode_outgoing(body), state, attempts, at, sent_id, mark)
-        for id_, session, body, state, attempts, at, sent_id, mark in await store.query(
-            "outbox_deferred", ()
-        )
+        for id_, session, body, state, attempts, at, sent_id, mark in rows
     ]
 
 

@@ -15,7 +15,7 @@ from ..gateway.thread_history import ThreadHistory
 from ..models.base import Model
 from ..types.identity import Inbound, Principal
 from ..types.options import SessionOptions
-from ..users.attention_commands import AttentionCommands
+from ..users.notification_commands import NotificationCommands
 from ..users.private_chats import PrivateChats
 from ..users.users import LocalPeople
 from .host import RunningHost
@@ -38,7 +38,7 @@ class LocalAccess:
         self.answers = answers
         self.rounds = host.rounds
         self.threads = ThreadHistory(host.channels)
-        self.attention = AttentionCommands(host.store)
+        self.notifications = NotificationCommands(host.store)
         chats = PrivateChats(host.store, tuple(each.name for each in host.channels))
         self.handoffs = Handoffs(host.store, chats, self.route)
         self.redact = host.redact

@@ -1,4 +1,4 @@
-"""Which channel gets what a platform posts."""
+"""Implements `web.protocols.ChannelWebhooksBackend`: which channel gets what a platform posts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from ..channels.base import Channel
 from ..channels.webhook import Webhook
 from ..types.errors import Refused
 from ..types.webhooks import WebhookAnswer, WebhookRequest
+from ..web.protocols import ChannelWebhooksBackend
 
 
 class ChannelWebhooks:
-    """The channels to which a platform can post."""
-
     def __init__(self, channels: Iterable[Channel]) -> None:
         self._channels = {each.name: each for each in channels if isinstance(each, Webhook)}
 
     async def take(self, name: str, request: WebhookRequest) -> WebhookAnswer:
-        """See `web.protocols.Web.take_webhook`."""
         channel = self._channels.get(name)
         if channel is None:
             raise Refused(f"nothing is posted for a channel {name!r}")
         return await channel.take_webhook(request)
+
+
+_: type[ChannelWebhooksBackend] = ChannelWebhooks

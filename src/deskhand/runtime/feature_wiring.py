@@ -57,7 +57,7 @@ from ..tools.base import Tool
 from ..types.events import Recalled
 from ..types.identity import EVERYBODY, Waiting, only_person
 from ..types.subagents import is_subagent_session
-from ..users.attention_commands import DIGEST, QUIET, AttentionCommands
+from ..users.notification_commands import DIGEST, QUIET, NotificationCommands
 from ..workspace.change_tools import change_tools
 from ..workspace.undo_journal import UndoJournal
 from .tool_wiring import ToolWiring
@@ -82,7 +82,7 @@ class FeatureWiring:
         self.budgets = BudgetLedger(ground.store, ground.clock, ground.ids, ground.settings)
         self.side_queries = SideQueries(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)
-        self._attention = AttentionCommands(ground.store)
+        self._notifications = NotificationCommands(ground.store)
         self.memory_command = MemoryCommand(ground, self.remembering.memory)
         self.continuing = Continuing(ground, self.injector)
         self.past_search = PastSearch(ground.store, lambda: ground.settings().config.timezone)
@@ -182,8 +182,8 @@ class FeatureWiring:
             "teams": TeamsCommand(self.host.store).answer,
             "jobs": JobsCommand(self.host, self.jobs.files).answer,
             "skills": self._answer_skills,
-            QUIET: lambda state, row, args: self._attention.answer(row.principal, QUIET, args),
-            DIGEST: lambda state, row, args: self._attention.answer(row.principal, DIGEST, args),
+            QUIET: self._answer_quiet,
+            DIGEST: self._answer_digest,
         }
 
     def _answer_agents(self, state: State, row: Waiting, args: str) -> str:
@@ -197,6 +197,12 @@ class FeatureWiring:
                 *(f"{name} (this one)" if name == here else name for name in names),
             ]
         )
+
+    def _answer_quiet(self, state: State, row: Waiting, args: str) -> str:
+        return self._notifications.answer(row.principal, QUIET, args)
+
+    def _answer_digest(self, state: State, row: Waiting, args: str) -> str:
+        return self._notifications.answer(row.principal, DIGEST, args)
 
     def _answer_skills(self, state: State, row: Waiting, args: str) -> str:
         alone = only_person(state.participants_with(row)) != EVERYBODY

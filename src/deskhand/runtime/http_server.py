@@ -139,7 +139,7 @@ class AppServer:
             held=HeldApi(app.features.host),
             setup=Onboarding(app, self._models, tasks, app.current.reload),
             speech=SpeechApi(app.speech),
-            take_webhook=ChannelWebhooks(app.parts.channels).take,
+            channel_webhooks=ChannelWebhooks(app.parts.channels),
             blobs=app.blobs,
             clock=app.parts.clock,
             ids=app.parts.ids,

@@ -53,7 +53,7 @@ WHOLE = (
     "teammate",
     "mail",
     "mcp_tool",
-    "attention",
+    "notification_times",
     "task",
     "long_work",
     "fact",

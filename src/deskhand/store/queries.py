@@ -36,7 +36,12 @@ class _InboxBody(msgspec.Struct, frozen=True, gc=False):
     inbound: Inbound
 
 
-_decode_accepted = msgspec.json.Decoder(_InboxBody).decode
+_decode_inbox_body = msgspec.json.Decoder(_InboxBody).decode
+
+
+def decode_inbound(body: bytes) -> Inbound:
+    """What came in, of the body of an inbox row that was not erased."""
+    return _decode_inbox_body(body).inbound
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
@@ -322,7 +327,7 @@ async def find_accepted(store: Store, address: Address, external_id: str) -> Acc
     erased."""
     event = (address.channel, address.account, external_id)
     for session, body in await store.query("inbox_said", event):
-        return AcceptedMessage(str(session), _decode_accepted(body).inbound) if body else None
+        return AcceptedMessage(str(session), decode_inbound(body)) if body else None
     return None
 
 

@@ -10,10 +10,17 @@ from typing import Any
 import msgspec
 
 from ..store.base import Store
+from ..store.queries import decode_inbound
 from ..types.commit import Change, Outgoing
 from ..types.identity import Address, Inbound
 from ..types.people import SCOPES, AuditEntry, Identity, Pairing, Scope, TokenRow, User
-from .attention import Attention, format_hours, format_times, parse_hours, parse_times
+from .notification_times import (
+    NotificationTimes,
+    format_hours,
+    format_times,
+    parse_hours,
+    parse_times,
+)
 
 _encode = msgspec.json.encode
 _decode_address = msgspec.json.Decoder(Address).decode
@@ -314,15 +321,6 @@ class ActiveSession(msgspec.Struct, frozen=True):
     last_at: float
 
 
-class InboxBody(msgspec.Struct, frozen=True):
-    """What an inbox row says of who wrote where."""
-
-    inbound: Inbound
-
-
-_decode_inbox_body = msgspec.json.Decoder(InboxBody).decode
-
-
 class WrittenMessage(msgspec.Struct, frozen=True):
     """A message of a person, and when it was taken in (seconds since the epoch)."""
 
@@ -372,7 +370,7 @@ async def recent_messages(store: Store, channels: Collection[str]) -> Iterator[I
     """The last messages on these channels that are still in the inbox, the latest first. Erased
     ones are left out."""
     rows = await store.query("alert_recent", (_json_list(channels),))
-    return (_decode_inbox_body(body).inbound for (body,) in rows if body)
+    return (decode_inbound(body) for (body,) in rows if body)
 
 
 async def recent_sessions(store: Store, channels: Collection[str]) -> list[ActiveSession]:
@@ -384,7 +382,7 @@ async def recent_sessions(store: Store, channels: Collection[str]) -> list[Activ
 async def messages_written_in(store: Store, session: str) -> Iterator[WrittenMessage]:
     """The last messages of people in this session, the latest first. Erased ones are left out."""
     rows = await store.query("alert_written", (session,))
-    return (WrittenMessage(at, _decode_inbox_body(body).inbound) for at, body in rows if body)
+    return (WrittenMessage(at, decode_inbound(body)) for at, body in rows if body)
 
 
 async def addresses_of_message(store: Store, key: str) -> list[Address]:
@@ -407,40 +405,40 @@ def _json_list(values: Collection[str]) -> str:
 # What people want to be told when
 
 
-async def attention_of(store: Store, person: str) -> Attention:
+async def notification_times_of(store: Store, person: str) -> NotificationTimes:
     """What this person wants."""
-    return _read_attention(await store.query("attention_get", (person,)))
+    return _read_notification_times(await store.query("notification_get", (person,)))
 
 
-def attention_now(store: Store, person: str) -> Attention:
+def notification_times_now(store: Store, person: str) -> NotificationTimes:
     """The same, read at once."""
-    return _read_attention(store.query_sync("attention_get", (person,)))
+    return _read_notification_times(store.query_sync("notification_get", (person,)))
 
 
-def _read_attention(rows: Iterable[tuple[Any, ...]]) -> Attention:
+def _read_notification_times(rows: Iterable[tuple[Any, ...]]) -> NotificationTimes:
     for quiet, digest in rows:
-        return Attention(parse_hours(quiet), parse_times(digest))
-    return Attention()
+        return NotificationTimes(parse_hours(quiet), parse_times(digest))
+    return NotificationTimes()
 
 
 def set_quiet_hours(person: str, hours: tuple[time, time] | None) -> Change:
     """From now on these are the quiet hours of this person."""
-    return Change("attention_quiet", (person, format_hours(hours) if hours is not None else ""))
+    return Change("notification_quiet", (person, format_hours(hours) if hours is not None else ""))
 
 
 def set_digest_times(person: str, times: Sequence[time]) -> Change:
     """From now on this person is told at these times."""
-    return Change("attention_digest", (person, format_times(times)))
+    return Change("notification_digest", (person, format_times(times)))
 
 
-def forget_attention(person: str) -> Change:
+def forget_notification_times(person: str) -> Change:
     """Forget what this person wanted."""
-    return Change("attention_drop", (person,))
+    return Change("notification_drop", (person,))
 
 
 async def find_reader(store: Store, address: Address) -> str:
     """The user who reads in this chat, alone with the bot; '' where that is not known."""
-    rows = await store.query("attention_reader", (address.channel, address.account))
+    rows = await store.query("notification_reader", (address.channel, address.account))
     for user, external_id, body in rows:
         paired = _decode_address(body) if body else None
         if external_id == address.chat or (paired is not None and paired.chat == address.chat):

@@ -171,7 +171,7 @@ class LocalPeople(Credentials, Pairings):
         self._get_user(name)
         if name == OWNER_NAME:
             raise Refused(f"{OWNER_NAME!r} is the owner at this machine and cannot be removed")
-        removed = (queries.remove_user(name), queries.forget_attention(name))
+        removed = (queries.remove_user(name), queries.forget_notification_times(name))
         await self._write("user removed", name, *removed)
 
     async def link(self, name: str, identity: Identity) -> User:

@@ -25,7 +25,8 @@ async def take_webhook(call: Call) -> Response:
     body = await read_limited(call.request, WEBHOOK_BYTES, WEBHOOK_S)
     headers = {name.lower(): value for name, value in call.request.headers.items()}
     try:
-        answer = await call.web.take_webhook(call.path("name"), WebhookRequest(headers, body))
+        request = WebhookRequest(headers, body)
+        answer = await call.web.channel_webhooks.take(call.path("name"), request)
     except Refused as error:
         log.info("a webhook of a channel was refused: %s", error)
         raise HttpProblem(401, "not_signed", REFUSED) from error

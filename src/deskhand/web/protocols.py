@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -328,6 +328,15 @@ class SpeechBackend(Protocol):
         ...
 
 
+class ChannelWebhooksBackend(Protocol):
+    """The channels to which a platform can post."""
+
+    async def take(self, name: str, request: WebhookRequest) -> WebhookAnswer:
+        """What a platform posts for the channel of this name. Raises Refused where there is none
+        that it could post for, or it is not signed."""
+        ...
+
+
 class AgentServer(msgspec.Struct, frozen=True):
     """How other agents find this server. `public_key` is '' where it signs nothing."""
 
@@ -347,9 +356,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     held: HeldFilesBackend
     setup: SetupBackend
     speech: SpeechBackend
-    take_webhook: Callable[[str, WebhookRequest], Awaitable[WebhookAnswer]]
-    """What a platform posts for the channel of this name. Raises Refused where there is none that
-    it could post for, or it is not signed."""
+    channel_webhooks: ChannelWebhooksBackend
     blobs: Blobs
     clock: Clock
     ids: Ids

@@ -26,8 +26,8 @@ CREATE TABLE ask(
 ) STRICT, WITHOUT ROWID;
 INSERT INTO ask VALUES('ask_1','default/terminal:golden',8,'call_2');
 CREATE INDEX ask_of ON ask(session, call_id);
-DROP TABLE IF EXISTS attention;
-CREATE TABLE attention(
+DROP TABLE IF EXISTS notification_times;
+CREATE TABLE notification_times(
   person TEXT PRIMARY KEY,
   quiet TEXT NOT NULL DEFAULT '',
   digest TEXT NOT NULL DEFAULT ''

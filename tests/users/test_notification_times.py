@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskhand.users.attention import (
-    Attention,
+from deskhand.users.notification_times import (
+    NotificationTimes,
     find_next,
     format_hours,
     format_times,
@@ -64,14 +64,14 @@ def at(hour: int, minute: int = 0, day: int = 10) -> float:
     return datetime(2026, 6, day, hour, minute, tzinfo=BERLIN).timestamp()
 
 
-NIGHT = Attention((time(22), time(7)))
-TWICE = Attention(digest=(time(8), time(18)))
+NIGHT = NotificationTimes((time(22), time(7)))
+TWICE = NotificationTimes(digest=(time(8), time(18)))
 
 
 @pytest.mark.parametrize(
-    ("attention", "since", "now", "waits"),
+    ("wanted", "since", "now", "waits"),
     [
-        (Attention(), at(3), at(3), False),
+        (NotificationTimes(), at(3), at(3), False),
         (NIGHT, at(21, 59), at(21, 59), False),
         (NIGHT, at(22), at(22), True),
         (NIGHT, at(22), at(6, 59, day=11), True),
@@ -81,12 +81,12 @@ TWICE = Attention(digest=(time(8), time(18)))
         (TWICE, at(9), at(18), False),
         (TWICE, at(19), at(7, day=11), True),
         (TWICE, at(19), at(8, day=11), False),
-        (Attention((time(17), time(20)), (time(18),)), at(9), at(18), True),
-        (Attention((time(17), time(20)), (time(18),)), at(9), at(20), False),
+        (NotificationTimes((time(17), time(20)), (time(18),)), at(9), at(18), True),
+        (NotificationTimes((time(17), time(20)), (time(18),)), at(9), at(20), False),
     ],
 )
-def test_what_waits(attention: Attention, since: float, now: float, *, waits: bool) -> None:
-    assert attention.must_wait(since, now, BERLIN) is waits
+def test_what_waits(wanted: NotificationTimes, since: float, now: float, *, waits: bool) -> None:
+    assert wanted.must_wait(since, now, BERLIN) is waits
 
 
 @given(st.tuples(TIMES, TIMES), st.lists(TIMES, max_size=4), st.floats(1.7e9, 1.9e9))
@@ -95,17 +95,17 @@ def test_everything_is_told_within_two_days_and_never_in_quiet_hours(
     hours: tuple[time, time], digest: list[time], since: float
 ) -> None:
     quiet = hours if hours[0] != hours[1] else None
-    attention = Attention(quiet, tuple(sorted(set(digest))))
+    wanted = NotificationTimes(quiet, tuple(sorted(set(digest))))
     times = [*(digest or []), *([hours[1]] if quiet is not None else [])]
     moments = [datetime.fromtimestamp(since, BERLIN)]
     while times and moments[-1].timestamp() < since + 2.1 * DAY_S:
         moments.append(find_next(moments[-1], times))
-    free = [each for each in moments if not attention.must_wait(since, each.timestamp(), BERLIN)]
-    assert free and not any(map(attention.is_quiet, free))
+    free = [each for each in moments if not wanted.must_wait(since, each.timestamp(), BERLIN)]
+    assert free and not any(map(wanted.is_quiet, free))
     assert free[0].timestamp() <= since + 2.1 * DAY_S
     if quiet is not None:
         assert parse_hours(format_hours(quiet)) == quiet
-    assert parse_times(format_times(attention.digest)) == attention.digest
+    assert parse_times(format_times(wanted.digest)) == wanted.digest
 
 
 @given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)), st.lists(TIMES, min_size=1))

@@ -1,6 +1,6 @@
--- When somebody wants to be told what nobody waits for (users/attention.py): `quiet` are hours, as 22:00-07:00, and
+-- When somebody wants to be told what nobody waits for (users/notification_times.py): `quiet` are hours, as 22:00-07:00, and
 -- `digest` times of a day, as 08:00 18:00; '' for none.
-CREATE TABLE attention(
+CREATE TABLE notification_times(
   person TEXT PRIMARY KEY,
   quiet TEXT NOT NULL DEFAULT '',
   digest TEXT NOT NULL DEFAULT ''

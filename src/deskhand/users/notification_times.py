@@ -15,7 +15,7 @@ _HOURS = re.compile(rf"{_TIME}\s{{0,3}}(?:-|–|to)\s{{0,3}}{_TIME}")  # noqa: R
 _ONE_TIME = re.compile(_TIME)
 
 
-class Attention(msgspec.Struct, frozen=True):
+class NotificationTimes(msgspec.Struct, frozen=True):
     """What one person wants. `quiet` are the hours in which nothing is told, from the first time of
     the day to the second; None for none. `digest` are the times at which everything is told; () for
     at once."""

@@ -5,8 +5,14 @@ from __future__ import annotations
 from ..store.base import Store
 from ..types.commit import Change
 from ..types.identity import Body, Command, Principal
-from .attention import Attention, format_hours, format_times, parse_hours, parse_times
-from .queries import attention_now, set_digest_times, set_quiet_hours
+from .notification_times import (
+    NotificationTimes,
+    format_hours,
+    format_times,
+    parse_hours,
+    parse_times,
+)
+from .queries import notification_times_now, set_digest_times, set_quiet_hours
 
 QUIET = "quiet"
 DIGEST = "digest"
@@ -15,7 +21,7 @@ QUIET_USAGE = "Write /quiet 22:00-07:00, or /quiet off."
 DIGEST_USAGE = "Write /digest 08:00 18:00, or /digest off."
 
 
-class AttentionCommands:
+class NotificationCommands:
     """What people want is written down when their command comes in, and told them when it is
     answered."""
 
@@ -34,10 +40,10 @@ class AttentionCommands:
         """What the person reads after `/quiet` or `/digest` with these arguments."""
         if principal.kind != "person":
             return "Only a person has quiet hours and digests."
-        attention = attention_now(self._store, principal.id)
+        wanted = notification_times_now(self._store, principal.id)
         understood = not args or _read_change(Command(name, args), principal.id) is not None
         usage = QUIET_USAGE if name == QUIET else DIGEST_USAGE
-        told = _describe_quiet(attention) if name == QUIET else _describe_digest(attention)
+        told = _describe_quiet(wanted) if name == QUIET else _describe_digest(wanted)
         if not understood:
             return f"I do not understand {args[:40]!r}. {usage}"
         return told if args else f"{told} {usage}"
@@ -55,19 +61,19 @@ def _read_change(command: Command, person: str) -> Change | None:
     return None
 
 
-def _describe_quiet(attention: Attention) -> str:
-    if attention.quiet is None:
+def _describe_quiet(wanted: NotificationTimes) -> str:
+    if wanted.quiet is None:
         return "You have no quiet hours: what jobs have to say comes at once."
     return (
-        f"Quiet hours: {format_hours(attention.quiet)}. What jobs have to say waits until they "
+        f"Quiet hours: {format_hours(wanted.quiet)}. What jobs have to say waits until they "
         "end; answers to you, reminders and alerts do not."
     )
 
 
-def _describe_digest(attention: Attention) -> str:
-    if not attention.digest:
+def _describe_digest(wanted: NotificationTimes) -> str:
+    if not wanted.digest:
         return "You have no digest: what jobs have to say comes at once."
     return (
-        f"Digest at {format_times(attention.digest)}. What jobs have to say comes then, all at "
+        f"Digest at {format_times(wanted.digest)}. What jobs have to say comes then, all at "
         "once; answers to you, reminders and alerts do not wait."
     )
