@@ -257,7 +257,7 @@ async def test_a_page_is_read_from_an_index(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "s.db")
     sql = load_sql("deskhand.store", "queries.sql")
     asked = {
-        "session_of": (1, "", 1.0, "", 9),
+        "session_of": (1, "", 1.0, "", False, "", False, 9),
         "session_titled": (1, "", 1.0, "", "%a%", 9),
         "event_latest": ('["undone"]', 1, "", 9, 9),
         "event_amends": ("s", 1, 9),

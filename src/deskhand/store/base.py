@@ -84,6 +84,28 @@ class SessionRow(msgspec.Struct, frozen=True, gc=False):
     opened_at: float
     last_at: float
     turns: int
+    pinned: bool = False
+    folder: str = ""
+    archived: bool = False
+
+    @classmethod
+    def from_row(cls, row: Sequence[Any]) -> SessionRow:
+        """A row of the table, where a database may keep a bool as a number."""
+        *others, pinned, folder, archived = row
+        fields = (*others, bool(pinned), folder, bool(archived))
+        return cls(*fields)
+
+
+class ListPlace(msgspec.Struct, frozen=True, gc=False):
+    """Which conversations a list holds, by where people have put them. None: whether or not;
+    `folder` '' is no folder."""
+
+    pinned: bool | None = None
+    folder: str | None = None
+    archived: bool | None = None
+
+
+ANYWHERE = ListPlace()
 
 
 class OpenAsk(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -423,10 +445,18 @@ class Store(StatementReader, SyncStatementReader, Protocol):
         ...
 
     async def sessions(
-        self, principal: Principal, limit: int = 50, behind: PageCursor = FIRST_PAGE
+        self,
+        principal: Principal,
+        limit: int = 50,
+        behind: PageCursor = FIRST_PAGE,
+        place: ListPlace = ANYWHERE,
     ) -> list[SessionRow]:
-        """The visible sessions, the latest first, starting after `behind`. Sessions of the same
-        time are ordered by their key."""
+        """The visible sessions in this place, the latest first, starting after `behind`. Sessions
+        of the same time are ordered by their key."""
+        ...
+
+    async def folders(self, principal: Principal) -> dict[str, int]:
+        """The folders of the visible sessions, and how many are in each that are not archived."""
         ...
 
     async def search_titles(

@@ -120,6 +120,9 @@ def _apply_options(db: StatementRunner, sql: Mapping[str, str], recorded: Record
         case OptionsSet(principal=principal, options=options):
             person = principal.on_behalf_of
             _begin_session(db, sql, recorded, Principal(person) if person else principal, "")
+            place = (options.pinned, options.folder, options.archived)
+            if place != (None, None, None):
+                db.execute(sql["session_place"], (session, *place))
             if options.title is not None:
                 db.execute(sql["session_title"], (options.title, session))
             if options.mode is not None:
@@ -175,8 +178,8 @@ def _begin_session(
     """A session that may begin without a message: its key says where it belongs."""
     agent, _, place = recorded.session.partition("/")
     channel, _, chat = place.partition(":")
-    row = (recorded.session, agent, channel, chat, title, recorded.at, recorded.at, 0)
-    db.execute(sql["session_seen"], row)
+    row = (recorded.session, agent, channel, chat, title, recorded.at, recorded.at)
+    db.execute(sql["session_begin"], row)
     db.execute(sql["session_join"], (recorded.session, principal.id))
 
 

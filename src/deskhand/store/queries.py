@@ -92,7 +92,7 @@ class PathGrant(msgspec.Struct, frozen=True):
 async def find_session_row(store: Store, session: str) -> SessionRow | None:
     """The line of this session in the list of sessions, or None for one that has not begun."""
     for row in await store.query("session_get", (session,)):
-        return SessionRow(*row)
+        return SessionRow.from_row(row)
     return None
 
 

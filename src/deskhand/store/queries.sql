@@ -203,8 +203,13 @@ INSERT INTO long_work(session, goal) VALUES(?, ?) ON CONFLICT(session) DO UPDATE
 INSERT INTO session(session, agent, channel, chat, title, opened_at, last_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT(session) DO UPDATE
 SET last_at = excluded.last_at, title = CASE session.title WHEN '' THEN excluded.title ELSE session.title END,
-  over = session.over AND NOT ?8
+  over = session.over AND NOT ?8, archived = FALSE
 WHERE excluded.last_at >= session.last_at + 60 OR (session.title = '' AND excluded.title <> '') OR (session.over AND ?8)
+  OR session.archived
+
+-- session_begin: without a message; one that is there stays as it is --
+INSERT INTO session(session, agent, channel, chat, title, opened_at, last_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT DO NOTHING
 
 -- session_over: unless a turn is open, which a command like this does not end --
 UPDATE session SET over = TRUE WHERE session = ?1 AND coalesce((
@@ -217,6 +222,10 @@ UPDATE session SET title = ?1 WHERE session = ?2 AND title = ''
 
 -- session_title --
 UPDATE session SET title = ? WHERE session = ?
+
+-- session_place: where it is in the list; NULL leaves what is --
+UPDATE session SET pinned = coalesce(?2, pinned), folder = coalesce(?3, folder), archived = coalesce(?4, archived)
+WHERE session = ?1
 
 -- session_turn --
 UPDATE session SET turns = turns + 1, last_at = ? WHERE session = ?
@@ -234,13 +243,21 @@ DELETE FROM session WHERE session = ?
 -- session_member_forget --
 DELETE FROM session_member WHERE session = ?
 
--- session_of: those that this principal takes part in; an owner sees all. The latest first, from behind this place on --
-SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session
+-- session_of: those that this principal takes part in; an owner sees all. The latest first, behind a cursor, in a place of the list (NULL: any) --
+SELECT session, agent, channel, chat, title, opened_at, last_at, turns, pinned, folder, archived FROM session
 WHERE channel <> 'subagent' AND (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2))
-AND (last_at, session) < (?3, ?4) ORDER BY last_at DESC, session DESC LIMIT ?5
+AND (last_at, session) < (?3, ?4)
+AND pinned = coalesce(?5, pinned) AND folder = coalesce(?6, folder) AND archived = coalesce(?7, archived)
+ORDER BY last_at DESC, session DESC LIMIT ?8
+
+-- session_folders: how many conversations of theirs are in each; archived ones are in none --
+SELECT folder, count(*) FROM session
+WHERE folder <> '' AND NOT archived AND channel <> 'subagent'
+AND (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2))
+GROUP BY folder ORDER BY lower(folder), folder
 
 -- session_titled: the same, of those whose title may hold this pattern --
-SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session
+SELECT session, agent, channel, chat, title, opened_at, last_at, turns, pinned, folder, archived FROM session
 WHERE (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2))
 AND (last_at, session) < (?3, ?4) AND lower(title) LIKE ?5 ORDER BY last_at DESC, session DESC LIMIT ?6
 
@@ -249,7 +266,7 @@ SELECT session, count(*) FROM event WHERE session IN (SELECT value FROM json_eac
 AND kind IN ('message_received', 'model_replied') GROUP BY session
 
 -- session_get --
-SELECT session, agent, channel, chat, title, opened_at, last_at, turns FROM session WHERE session = ?
+SELECT session, agent, channel, chat, title, opened_at, last_at, turns, pinned, folder, archived FROM session WHERE session = ?
 
 -- session_is_member --
 SELECT EXISTS(SELECT 1 FROM session_member WHERE session = ? AND principal = ?)

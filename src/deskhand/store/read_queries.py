@@ -102,7 +102,10 @@ class ReadQueries(ABC):
         pattern = _like_pattern(max(wanted, key=len, default=""))
         while len(found) < limit:
             args = (*_scope(principal), *behind, pattern, BATCH)
-            rows = [SessionRow(*row) for row in self._fetch_all(self._sql["session_titled"], args)]
+            rows = [
+                SessionRow.from_row(row)
+                for row in self._fetch_all(self._sql["session_titled"], args)
+            ]
             found += [row for row in rows if all(word in row.title.lower() for word in wanted)]
             if len(rows) < BATCH:
                 break

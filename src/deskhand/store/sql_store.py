@@ -18,6 +18,7 @@ from ..types.events import Erased, Recorded, decode_event, encode_event, event_k
 from ..types.identity import Inbound, Principal, Waiting
 from . import projections as project
 from .base import (
+    ANYWHERE,
     FIRST_PAGE,
     INBOX_LIMIT,
     LAST_SEQ,
@@ -26,6 +27,7 @@ from .base import (
     Args,
     Delivered,
     FirstCommit,
+    ListPlace,
     OpenSession,
     Page,
     PageCursor,
@@ -414,11 +416,20 @@ class SqlStore(ReadQueries):
         return [Delivered(*row) for row in rows]
 
     async def sessions(
-        self, principal: Principal, limit: int = 50, behind: PageCursor = FIRST_PAGE
+        self,
+        principal: Principal,
+        limit: int = 50,
+        behind: PageCursor = FIRST_PAGE,
+        place: ListPlace = ANYWHERE,
     ) -> list[SessionRow]:
         sees_all = int("owner" in principal.roles)
-        args = (sees_all, principal.id, *behind, limit)
-        return [SessionRow(*row) for row in self._fetch_all(self._sql["session_of"], args)]
+        wanted = (place.pinned, place.folder, place.archived)
+        args = (sees_all, principal.id, *behind, *wanted, limit)
+        return [SessionRow.from_row(row) for row in self._fetch_all(self._sql["session_of"], args)]
+
+    async def folders(self, principal: Principal) -> dict[str, int]:
+        args = (int("owner" in principal.roles), principal.id)
+        return dict(self._fetch_all(self._sql["session_folders"], args))
 
     async def may_see(self, principal: Principal, session: str) -> bool:
         if "owner" in principal.roles:

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
+from typing import Any
 
 import anyio
 from msgspec.structs import replace
 
-from ..store.base import FIRST_PAGE, INBOX_LIMIT, OpenSession, PageCursor, Store
+from ..store.base import FIRST_PAGE, INBOX_LIMIT, ListPlace, OpenSession, PageCursor, Store
 from ..store.queries import add_dead_letter, stop_subagent
 from ..types.commit import Commit, Outgoing
 from ..types.errors import Refused, StaleSession, StoreError
@@ -23,12 +24,14 @@ from ..types.events import (
     Ledger,
     MessageDelivered,
     MessageReceived,
+    OptionsSet,
     Reacted,
     Recorded,
     TurnEnded,
 )
 from ..types.identity import Address, Inbound, Principal, Said
 from ..types.messages import Message, Text
+from ..types.options import SessionOptions
 from ..types.turn import STOP_TURN_ONLY
 
 Open = Callable[[], Store]
@@ -490,6 +493,40 @@ async def deliveries_are_reported_once(open_store: Open) -> None:
         assert await store.list_delivered(S) == []
 
 
+async def sessions_are_where_people_put_them(open_store: Open) -> None:
+    async with opened(open_store) as store:
+
+        async def put(session: str, n: int, **place: Any) -> None:
+            event = OptionsSet(n, ANN, SessionOptions(**place))
+            await store.commit(Commit(session, n, T0 + 500 + n, (event,)))
+
+        async def names(**place: Any) -> list[str]:
+            return [row.session for row in await store.sessions(ANN, place=ListPlace(**place))]
+
+        for i, letter in enumerate("abc"):
+            event = received(i, letter, ANN)
+            await store.commit(Commit(f"agent/{letter}", 1, T0 + 100 * i, (event,)))
+        await put("agent/a", 2, pinned=True)
+        await put("agent/b", 2, folder="taxes")
+        await put("agent/c", 2, archived=True)
+        assert await names() == ["agent/c", "agent/b", "agent/a"], "it moves nothing among the days"
+        assert await names(pinned=True) == ["agent/a"]
+        assert await names(folder="taxes") == ["agent/b"]
+        assert await names(archived=True) == ["agent/c"]
+        assert await names(pinned=False, folder="", archived=False) == []
+        assert await store.folders(ANN) == {"taxes": 1} and await store.folders(BOB) == {}
+        (row,) = await store.sessions(ANN, place=ListPlace(folder="taxes"))
+        assert (row.pinned, row.folder, row.archived) == (False, "taxes", False)
+
+        await put("agent/b", 3, archived=True)
+        assert await store.folders(ANN) == {}, "what is archived is in no folder"
+        await put("agent/b", 4, archived=False, folder="", pinned=True)
+        assert await names(pinned=True, folder="") == ["agent/b", "agent/a"]
+
+        await store.commit(Commit("agent/c", 3, T0 + 201, (received(9, "again", ANN),)))
+        assert await names(archived=True) == [], "what is written in comes back"
+
+
 async def people_see_their_own_sessions(open_store: Open) -> None:
     async with opened(open_store) as store:
         for i, (session, who) in enumerate((("agent/a", ANN), ("agent/b", BOB), ("agent/ab", ANN))):
@@ -655,6 +692,7 @@ CASES: tuple[Case, ...] = (
     what_waits_holds_up_its_place_alone,
     deliveries_are_reported_once,
     people_see_their_own_sessions,
+    sessions_are_where_people_put_them,
     pages_joined_are_the_whole,
     a_new_conversation_is_for_who_takes_part_in_it,
     erasing_leaves_only_the_shape,

@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 TITLE_CHARS = 80
 SYSTEM_PROMPT_CHARS = 100_000
 FOCUS_CHARS = 500
+FOLDER_CHARS = 60
 FOCUS_ALL = "all"
 """The focus of a summary where no one thing matters more than another."""
 
@@ -25,6 +26,8 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     context, once no call is open: what matters in it, `all` for no more of one thing than of
     another. `loaded_tools` are deferred ones that it has asked for, in that order; they only become
     more. `voice`: answers are spoken as well as written, always or never; '' where the message was.
+    `pinned`, `folder` ('' is none) and `archived` say where it is in the list of conversations; an
+    archived one comes back when somebody writes in it.
     `tracing`: who follows it is shown what the model is asked. `teams` and `mode` are kept
     for the parts that act on them. `prompt_by` and `title_by` are the people below an owner on
     whose word the system prompt and the title are: nobody sets them, they follow from who set
@@ -45,6 +48,9 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     compact: str | None = None
     loaded_tools: tuple[str, ...] | None = None
     voice: Literal["", "on", "off"] | None = None
+    pinned: bool | None = None
+    folder: str | None = None
+    archived: bool | None = None
     prompt_by: tuple[str, ...] | None = None
     title_by: tuple[str, ...] | None = None
 
@@ -67,3 +73,7 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         if self.trust is None and self.loaded_tools is None and self.compact is None:
             return self
         return replace(self, trust=None, loaded_tools=None, compact=None)
+
+    def for_branch(self) -> SessionOptions:
+        """These options without the place in the list: a copy begins among the latest."""
+        return replace(self, pinned=None, folder=None, archived=None)

@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ..store.base import FIRST_PAGE, PageCursor, SessionRow, TokenTotals
+from ..store.base import FIRST_PAGE, ListPlace, PageCursor, SessionRow, TokenTotals
 from ..store.queries import count_messages, find_session_row, may_attach_blob
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
 from ..types.messages import Audio, File, Image, Message, Part, Text
+from ..types.options import FOLDER_CHARS
 from .errors import HttpProblem, bad_request, not_found
 from .names import CHANNEL, address_of, format_session_name, parse_session_name
 from .routing import Call, Endpoint
@@ -24,7 +25,8 @@ NO_LIMIT = 2**31 - 1
 
 
 class SessionView(msgspec.Struct, frozen=True):
-    """One conversation in a list. `name` is its name in addresses, `key` its name in events.
+    """One conversation in a list. `name` is its name in addresses, `key` its name in events, and
+    `pinned`, `folder` and `archived` say where people have put it.
 
     The fields from `session_id` on are for agent_computer's clients; `messages` counts the messages
     of people and models.
@@ -38,6 +40,9 @@ class SessionView(msgspec.Struct, frozen=True):
     opened_at: float
     last_at: float
     turns: int
+    pinned: bool = False
+    folder: str = ""
+    archived: bool = False
     session_id: str = ""
     messages: int = 0
     preview: str = ""
@@ -56,14 +61,18 @@ class SessionsView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class SessionPage(msgspec.Struct, frozen=True):
     """`limit`: at most this many; without it, all. `before` is the `more` of the previous page.
-    `title`: only those with these words in their title. `name`: only this one. `brief`: without
-    the counts of messages and tokens, which is faster."""
+    `title`: only those with these words in their title. `name`: only this one. `pinned`, `folder`
+    (empty: in none) and `archived`: only those in this place. `brief`: without the counts of
+    messages and tokens, which is faster."""
 
     limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
     before: Annotated[str, msgspec.Meta(max_length=1100)] = ""
     title: Annotated[str, msgspec.Meta(max_length=200)] = ""
     name: Annotated[str, msgspec.Meta(max_length=1024)] = ""
     brief: bool = False
+    pinned: bool | None = None
+    folder: Annotated[str, msgspec.Meta(max_length=FOLDER_CHARS)] | None = None
+    archived: bool | None = None
 
 
 class LogPart(msgspec.Struct, frozen=True):
@@ -135,6 +144,9 @@ async def make_session_views(
                 opened_at=row.opened_at,
                 last_at=row.last_at,
                 turns=row.turns,
+                pinned=row.pinned,
+                folder=row.folder,
+                archived=row.archived,
                 session_id=name,
                 messages=counts.get(row.session, 0),
                 preview=row.title[:PREVIEW_CHARS],
@@ -169,7 +181,8 @@ async def list_sessions(call: Call) -> SessionsView:
     elif query.title.strip():
         rows = await store.search_titles(who, query.title, limit + 1, behind)
     else:
-        rows = await store.sessions(who, limit + 1, behind)
+        place = ListPlace(query.pinned, query.folder, query.archived)
+        rows = await store.sessions(who, limit + 1, behind, place)
     shown = rows[:limit]
     more = f"{shown[-1].last_at!r} {shown[-1].session}" if len(rows) > limit else None
     return SessionsView(await make_session_views(shown, call, brief=query.brief), more)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ..agent.fold import fold
 from ..agent.rewind import RewindView
@@ -25,7 +26,7 @@ from ..types.messages import (
     ToolResult,
     Usage,
 )
-from ..types.options import SessionOptions
+from ..types.options import FOLDER_CHARS, SessionOptions
 from .conversations import (
     Attached,
     ReceiptView,
@@ -37,6 +38,7 @@ from .conversations import (
     to_receipt_view,
 )
 from .errors import HttpProblem, bad_request, to_sentence
+from .folders import make_folder_name
 from .names import format_session_name
 from .routing import Call, Endpoint
 from .views import ErasedView, SpanView
@@ -84,6 +86,9 @@ class Options(msgspec.Struct, frozen=True):
     teams: bool | None = None
     tracing: bool | None = None
     mode: Literal["", "normal", "deep_work"] | None = None
+    pinned: bool | None = None
+    folder: Annotated[str, msgspec.Meta(max_length=FOLDER_CHARS)] | None = None
+    archived: bool | None = None
 
 
 class Back(msgspec.Struct, frozen=True):
@@ -177,6 +182,8 @@ async def configure(call: Call) -> ReceiptView:
     """A conversation that has not begun may be set up too: its first message then finds it so."""
     session = session_from_path(call)
     options = msgspec.convert(msgspec.structs.asdict(call.body), SessionOptions)
+    if options.folder:
+        options = replace(options, folder=make_folder_name(options.folder))
     return to_receipt_view(call, await call.web.door.configure(session, call.principal, options))
 
 

@@ -2,6 +2,15 @@
 
 import { stopTurn } from "./actions.js";
 import {
+  Completions,
+  closeCompletions,
+  complete,
+  findToken,
+  offerCompletions,
+  offered,
+  steerCompletions,
+} from "./completion.js";
+import {
   AttachedFiles,
   areUploaded,
   attachFile,
@@ -14,10 +23,12 @@ import {
 import { Icon, IconButton } from "./icons.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, signal, useEffect, useLayoutEffect, useRef } from "./lib.js";
+import { Pickers } from "./pickers.js";
 import { announce, hasScope, online, route } from "./state.js";
 import { loadDraft, storeDraft } from "./storage.js";
 import { sendMessage, talk } from "./talk.js";
 import { canRecord, phase, stopSpeaking } from "./voice.js";
+import { WaitingMessages } from "./waiting.js";
 
 const MODES = [
   ["steer", "Steer", "It reads this at its next step and takes it into account"],
@@ -62,7 +73,35 @@ export function Composer() {
     if (phase.value) voice.finish();
     else if (ready) sendDraft(name);
   };
+  const setText = (text, caret = text.length) => {
+    draft.value = text;
+    storeDraft(name, text);
+    requestAnimationFrame(() => {
+      field.current?.focus();
+      field.current?.setSelectionRange(caret, caret);
+    });
+  };
+  const takeCompletion = (entry) => {
+    const caret = field.current.selectionStart;
+    const token = findToken(draft.value, caret);
+    closeCompletions();
+    if (!token) return;
+    const taken = complete(draft.value, caret, token, entry);
+    setText(taken.text, taken.caret);
+    if (entry.kind === "folder") offerCompletions(taken.text, taken.caret);
+  };
+  /** Put a message that was taken back into the field, before what is written there. */
+  const editMessage = (message) => {
+    const attached = message.files.map((file) => ({
+      ...file,
+      key: file.blob,
+      size: file.size_bytes,
+    }));
+    files.value = [...files.value, ...attached];
+    setText([message.text, draft.value].filter(Boolean).join("\n\n"));
+  };
   const handleKey = (event) => {
+    if (steerCompletions(event, takeCompletion)) return;
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     if (matchMedia("(pointer: coarse)").matches && !event.ctrlKey) return; // phones use the button
     event.preventDefault();
@@ -72,6 +111,7 @@ export function Composer() {
     stopSpeaking();
     draft.value = event.target.value;
     storeDraft(name, event.target.value);
+    offerCompletions(event.target.value, event.target.selectionStart);
   };
   const pasteFiles = (event) => {
     const pasted = [...(event.clipboardData?.files ?? [])];
@@ -100,7 +140,9 @@ export function Composer() {
         submit();
       }}
     >
+      <${WaitingMessages} edit=${editMessage} />
       <${AttachedFiles} />
+      <${Completions} take=${takeCompletion} />
       <label class="sr" for="composer">Message to Deskhand</label>
       <div class="write">
         <textarea
@@ -112,6 +154,10 @@ export function Composer() {
           onInput=${updateDraft}
           onKeyDown=${handleKey}
           onPaste=${pasteFiles}
+          onBlur=${closeCompletions}
+          aria-autocomplete="list"
+          aria-controls=${offered.value ? "completions" : null}
+          aria-activedescendant=${offered.value ? `completion-${offered.value.chosen}` : null}
           enterkeyhint="enter"
         ></textarea>
         ${phase.value && voice && html`<${voice.RecordingBar} />`}
@@ -142,6 +188,7 @@ export function Composer() {
                   label="Attach files"
                   onClick=${() => picker.current.click()}
                 />
+                <${Pickers} />
               `
         }
         ${

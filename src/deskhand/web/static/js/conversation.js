@@ -141,10 +141,6 @@ function ConversationHead() {
               <span class="grow"></span>
             `
       }
-      ${
-        state.model &&
-        html`<span class="tag only-wide" title="The model that answered last">${state.model}</span>`
-      }
       <div class="row tight" role="group" aria-label="Panels">
         ${
           name &&

@@ -127,6 +127,7 @@ const EVENTS = {
   },
   message_deleted(next, event) {
     changeMessage(next, event.of, { deleted: true });
+    if (event.withdrawn) next.seen = [...next.seen, event.withdrawn];
   },
   reacted(next, event) {
     changeMessage(next, event.of, { emoji: event.added ? event.emoji : "" });

@@ -2,17 +2,25 @@
 
 import { followStream, get } from "./api.js";
 import { computed, effect, signal } from "./lib.js";
-import { listed, put, renewed, told } from "./rows.js";
+import { isInDays, isPinned, listed, movesRow, put, renewed, told } from "./rows.js";
 import { currentUser, online, route, showError } from "./state.js";
 
-const PAGE_PATH = "/api/sessions?limit=60&brief=true";
+const ROW_PATH = "/api/sessions?limit=1&brief=true";
+const PAGE_PATH = "/api/sessions?limit=60&brief=true&pinned=false&folder=&archived=false";
+const PINNED_PATH = "/api/sessions?limit=200&brief=true&pinned=true&archived=false";
 const MAX_STORED_ROWS = 60;
 const SOON_MS = 150;
 
 const rows = signal(null); // all that is known, the latest first; null: nothing yet
 const edge = signal(undefined); // where the next page begins; undefined: nothing is behind
 /** The list, down to where its pages go; null: not asked for yet. */
-export const sessions = computed(() => rows.value && listed(rows.value, edge.value));
+export const sessions = computed(
+  () => rows.value && listed(rows.value.filter(isInDays), edge.value),
+);
+export const pinnedSessions = computed(() => (rows.value ?? []).filter(isPinned));
+export const folders = signal(null); // [{name, sessions}]; null: not asked for yet
+/** How often conversations were moved between days, folders and the archive. */
+export const placesChanged = signal(0);
 export const moreSessions = computed(() => (edge.value ? loadMoreSessions : null));
 export const activity = signal({}); // key of a session -> "running" | "asking"
 export const asks = signal([]); // what waits for an answer, however old, the oldest first
@@ -36,10 +44,13 @@ const keepUntouched = (found, began) =>
 export async function loadSessions() {
   const began = ++step;
   try {
-    const { sessions: page, more: next } = await get(PAGE_PATH);
+    const [{ sessions: page, more: next }, { sessions: pinned }] = await Promise.all([
+      get(PAGE_PATH),
+      get(PINNED_PATH),
+    ]);
     const heard = (rows.value ?? []).filter((row) => (touchedAt.get(row.key) ?? 0) > began);
     const known = renewed(rows.value ?? [], page, next, edge.value);
-    rows.value = put(known.rows, heard);
+    rows.value = put(put(known.rows, pinned), heard);
     edge.value = known.edge;
   } catch (error) {
     if (error.status === 0 && rows.value === null)
@@ -65,7 +76,7 @@ async function refreshRow(name, key = "") {
   pendingRefreshes.set(name, pending);
   if (pending) return;
   try {
-    const [found] = (await get(`${PAGE_PATH}&name=${encodeURIComponent(name)}`)).sessions;
+    const [found] = (await get(`${ROW_PATH}&name=${encodeURIComponent(name)}`)).sessions;
     if (found && keepUntouched([found], began).length) rows.value = put(rows.value ?? [], [found]);
     else if (!found && key) rows.value = (rows.value ?? []).filter((row) => row.key !== key);
   } catch {
@@ -80,6 +91,25 @@ async function refreshRow(name, key = "") {
 export async function refreshCurrentRow() {
   if (route.value.name && rows.value && !currentSession.value && online.value)
     await refreshRow(route.value.name);
+}
+
+/** The row as it is known here, where a page that was loaded earlier has it. */
+export const renewedRow = (row) => (rows.value ?? []).find((one) => one.key === row.key) ?? row;
+
+let foldersTimer;
+
+function schedulePlaces() {
+  clearTimeout(foldersTimer);
+  foldersTimer = setTimeout(loadFolders, SOON_MS);
+}
+
+async function loadFolders() {
+  try {
+    folders.value = await get("/api/folders");
+    placesChanged.value += 1;
+  } catch {
+    /* the list works without */
+  }
 }
 
 /** What the API calls the session of this key. */
@@ -103,6 +133,7 @@ effect(() => {
   rows.value = null;
   edge.value = undefined;
   asks.value = [];
+  folders.value = null;
   activity.value = {};
   touchedAt.clear();
 });
@@ -139,6 +170,7 @@ function applyRecorded(recorded) {
   if (doing !== undefined && activity.value[key] !== doing)
     activity.value = { ...activity.value, [key]: doing };
   if (SUBAGENT.test(key)) return; // they stand with the conversation that they work for
+  if (event.type === "erased" || movesRow(row, event)) schedulePlaces();
   const unlisted = !row && (!touchedAt.has(key) || LISTING_EVENTS.has(event.type));
   if (event.type === "erased" || unlisted) {
     refreshRow(sessionName(key), key);
@@ -159,6 +191,7 @@ export function watchSessions() {
       if (state === "open" || rows.value === null) {
         loadSessions().then(refreshCurrentRow); // what happened while the stream was lost
         loadAsks();
+        loadFolders();
       }
     },
   });

@@ -8,9 +8,11 @@ import { formatDateTime } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { html, render, useEffect, useState } from "./lib.js";
 import { currentSession, refreshCurrentRow, sessions, watchSessions } from "./list.js";
+import { MenuLayer } from "./menu.js";
 import { Palette } from "./palette.js";
 import { SidePanel } from "./panels/side.js";
 import { Preview } from "./preview.js";
+import { PromptLayer } from "./prompt.js";
 import { SettingsView } from "./settings-pages.js";
 import { Sidebar } from "./sidebar.js";
 import {
@@ -142,6 +144,8 @@ function App() {
       ${place.place === "talk" && panel.value && html`<${SidePanel} />`}
       ${palette.value && html`<${Palette} />`}
       <${Preview} />
+      <${MenuLayer} />
+      <${PromptLayer} />
       <${Problem} />
       <div class="sr" role="status" aria-live="polite">${politeAnnouncement.value}</div>
       <div class="sr" role="alert" aria-live="assertive">${urgentAnnouncement.value}</div>

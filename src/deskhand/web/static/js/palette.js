@@ -3,7 +3,7 @@
 import { stopTurn } from "./actions.js";
 import { finding } from "./find.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
-import { moreSessions, sessions } from "./list.js";
+import { moreSessions, pinnedSessions, sessions } from "./list.js";
 import { More, usePages } from "./more.js";
 import { PAGES } from "./settings-pages.js";
 import {
@@ -84,7 +84,7 @@ function useTitles(query) {
   );
   return query.trim()
     ? { ...found, rows: found.rows ?? [] }
-    : { rows: sessions.value ?? [], more: moreSessions.value };
+    : { rows: [...pinnedSessions.value, ...(sessions.value ?? [])], more: moreSessions.value };
 }
 
 export function Palette() {

@@ -46,16 +46,42 @@ function makeTitle(message) {
   return words.filter(Boolean).join(" ").slice(0, TITLE_CHARS);
 }
 
+export const isPinned = (row) => Boolean(row.pinned && !row.archived);
+
+/** Whether the row is listed among the days. */
+export const isInDays = (row) => !(row.pinned || row.folder || row.archived);
+
+const LISTED = ["title", "pinned", "folder", "archived"];
+
+function withOptions(row, options) {
+  const set = LISTED.filter((key) => options[key] != null);
+  return set.length
+    ? { ...row, ...Object.fromEntries(set.map((key) => [key, options[key]])) }
+    : row;
+}
+
+/** Whether this event moves the row to another folder, or into the archive or out of it. */
+export function movesRow(row, event) {
+  if (event.type === "message_received") return Boolean(row?.archived);
+  const { folder, archived } = event.options ?? {};
+  return event.type === "options_set" && (folder != null || archived != null);
+}
+
 /** The row after this event, without a request. */
 export function told(row, recorded) {
   const { event, at: timestamp } = recorded;
   switch (event.type) {
     case "message_received":
-      return { ...row, last_at: timestamp, title: row.title || makeTitle(event.message) };
+      return {
+        ...row,
+        last_at: timestamp,
+        title: row.title || makeTitle(event.message),
+        archived: false,
+      };
     case "turn_ended":
       return { ...row, last_at: timestamp };
     case "options_set":
-      return event.options?.title == null ? row : { ...row, title: event.options.title };
+      return withOptions(row, event.options ?? {});
     default:
       return row;
   }

@@ -1,10 +1,10 @@
-// The list of conversations, the search in all of them, and the links to everything else.
+// The side of the page: the search, the list of conversations, and the links to everything else.
 
-import { formatDateTime, nameDay } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
-import { html, useEffect, useRef, useState } from "./lib.js";
-import { activity, asks, moreSessions, sessions } from "./list.js";
-import { Block, More, usePages } from "./more.js";
+import { html, useRef, useState } from "./lib.js";
+import { asks } from "./list.js";
+import { SearchResults } from "./search-results.js";
+import { SessionList } from "./session-list.js";
 import {
   currentUser,
   developer,
@@ -13,21 +13,10 @@ import {
   narrow,
   openSession,
   route,
-  searchTarget,
-  sessionHref,
   setTheme,
   signOut,
   theme,
 } from "./state.js";
-
-const CHANNELS = {
-  web: "",
-  terminal: "terminal",
-  telegram: "Telegram",
-  discord: "Discord",
-  slack: "Slack",
-  api: "API",
-};
 
 export function Sidebar() {
   const [query, setQuery] = useState("");
@@ -80,7 +69,7 @@ export function Sidebar() {
             }
             if (event.key === "ArrowDown") {
               event.preventDefault();
-              list.current.querySelector("a")?.focus();
+              list.current.querySelector("a, button.entry")?.focus();
             }
           }}
         />
@@ -111,7 +100,7 @@ function moveFocus(event) {
   if (box.dataset.moves) return; // rows are being drawn for the key before
   const move = () => {
     delete box.dataset.moves;
-    const links = [...box.querySelectorAll("a")];
+    const links = [...box.querySelectorAll("a, button.entry")];
     const index = links.indexOf(document.activeElement);
     const next = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: -1 }[key];
     const leaves = key === "ArrowUp" && next === -1;
@@ -131,193 +120,6 @@ function isInSight(element, box) {
   const row = element.getBoundingClientRect();
   const shown = box.getBoundingClientRect();
   return row.bottom > shown.top && row.top < shown.bottom;
-}
-
-const BLOCK_ROWS = 40;
-
-function SessionList() {
-  const all = sessions.value;
-  const more = moreSessions.value;
-  if (all === null) return html`<p class="hint">One moment …</p>`;
-  if (!all.length)
-    return html`
-      <p class="hint">
-        ${
-          "Your conversations will be listed here. The ones from the terminal and from chat " +
-          "programs are too."
-        }
-      </p>
-    `;
-  const groups = [];
-  for (const one of all) {
-    const name = nameDay(one.last_at);
-    if (groups.at(-1)?.name !== name) groups.push({ name, all: [] });
-    groups.at(-1).all.push(one);
-  }
-  return html`
-    <${WaitingSessions} />
-    ${groups.map(
-      (group) => html`
-        <section key=${group.name} aria-label=${group.name}>
-          <h3 class="side-head">${group.name}</h3>
-          <${SessionRows} rows=${group.all} />
-        </section>
-      `,
-    )}
-    ${more && html`<${More} key=${all.at(-1).key} more=${more} label="Show older conversations" />`}
-  `;
-}
-
-/** Whether a block begins with this row: one of BLOCK_ROWS does, by a hash of its key (FNV-1a). */
-function startsBlock(key) {
-  let hash = 2166136261;
-  for (const char of key.slice(-12)) hash = Math.imul(hash ^ char.codePointAt(0), 16777619);
-  return hash % BLOCK_ROWS === 0;
-}
-
-/**
- * The rows of a group in blocks, which stay the same while rows are added at the top and at the
- * end: a row that is drawn again loses the focus.
- */
-function SessionRows({ rows }) {
-  const blocks = [{ key: "", entries: [] }];
-  for (const one of rows) {
-    if (startsBlock(one.key)) blocks.push({ key: one.key, entries: [] });
-    blocks.at(-1).entries.push(one);
-  }
-  return blocks
-    .filter(({ entries }) => entries.length)
-    .map(
-      ({ key, entries }) => html`
-        <${Block} key=${key}>
-          ${() =>
-            entries.map((one) => html`<li key=${one.key}><${SessionEntry} one=${one} /></li>`)}
-        <//>
-      `,
-    );
-}
-
-/** The conversations that wait for an answer, however old they are. */
-function WaitingSessions() {
-  const waiting = new Map(asks.value.map((ask) => [ask.key, ask]));
-  if (!waiting.size) return null;
-  return html`
-    <section aria-label="Waiting for you">
-      <h3 class="side-head">Waiting for you</h3>
-      <ul>
-        ${[...waiting.values()].map(
-          (one) => html`
-            <li key=${one.key}>
-              <${SessionEntry} one=${{ channel: "web", last_at: one.asked_at, ...one }} />
-            </li>
-          `,
-        )}
-      </ul>
-    </section>
-  `;
-}
-
-function SessionEntry({ one }) {
-  const doing = activity.value[one.key];
-  const chosen = one.name === route.value.name;
-  const from = one.channel === "web" ? "" : (CHANNELS[one.channel] ?? one.channel);
-  return html`
-    <a
-      class="entry"
-      href=${sessionHref(one.name)}
-      aria-current=${chosen ? "page" : null}
-      title=${`${one.title || "Untitled"} · ${formatDateTime(one.last_at)}`}
-    >
-      <span class="cut grow">${one.title || "Untitled"}</span>
-      ${from && html`<span class="tag">${from}</span>`}
-      ${doing === "running" && html`<span class="dot runs" role="img" aria-label="running"></span>`}
-      ${
-        doing === "asking" &&
-        html`<span class="dot asks" role="img" aria-label="waits for your answer"></span>`
-      }
-    </a>
-  `;
-}
-
-const HITS = 30;
-const readHits = (rows) => ({ rows, next: rows.length < HITS ? null : rows.at(-1).seq });
-const readTitles = ({ sessions: rows, more }) => ({ rows, next: more });
-
-function SearchResults({ query }) {
-  const [asked, setAsked] = useState("");
-  useEffect(() => {
-    const timer = setTimeout(() => setAsked(query), 160);
-    return () => clearTimeout(timer);
-  }, [query]);
-  const word = encodeURIComponent(asked);
-  const titles = usePages(asked && `/api/sessions?limit=8&brief=true&title=${word}`, readTitles);
-  const hits = usePages(asked && `/api/search?limit=${HITS}&order=latest&q=${word}`, readHits);
-  return html`
-    <div role="region" aria-label="What was found">
-      ${
-        titles.rows?.length > 0 &&
-        html`
-          <h3 class="side-head">Titles</h3>
-          <ul>
-            ${titles.rows.map(
-              (one) => html`<li key=${one.key}><${SessionEntry} one=${one} /></li>`,
-            )}
-          </ul>
-          ${
-            titles.more &&
-            html`
-              <p class="more">
-                <button type="button" class="btn little quiet" onClick=${titles.more}>
-                  More titles
-                </button>
-              </p>
-            `
-          }
-        `
-      }
-      ${
-        hits.rows?.length > 0 &&
-        html`
-          <h3 class="side-head">In conversations</h3>
-          <ul>
-            ${hits.rows.map(
-              (hit) => html`
-                <li key=${`${hit.name}.${hit.n}`}>
-                  <a
-                    class="entry tall"
-                    href=${sessionHref(hit.name)}
-                    onClick=${() => {
-                      searchTarget.value = { name: hit.name, n: hit.n, query };
-                    }}
-                  >
-                    <span class="cut">${hit.title || "Untitled"}</span>
-                    <span class="hit"><${Highlighted} text=${hit.excerpt} /></span>
-                  </a>
-                </li>
-              `,
-            )}
-          </ul>
-          ${hits.more && html`<${More} key=${hits.next} more=${hits.more} label="More hits" />`}
-        `
-      }
-      ${hits.error && html`<p class="hint">${hits.error.message}</p>`}
-      <p class="hint" role="status">
-        ${
-          hits.rows && !hits.rows.length && titles.rows && !titles.rows.length
-            ? `No results for “${query}”. Try fewer or other words.`
-            : ""
-        }
-      </p>
-    </div>
-  `;
-}
-
-/** A text in which hits are enclosed in U+E000 and U+E001. */
-export function Highlighted({ text }) {
-  return text.split("\uE000").map((piece, i) => {
-    const [hit, rest] = i ? piece.split("\uE001") : ["", piece];
-    return html`${hit && html`<mark>${hit}</mark>`}${rest}`;
-  });
 }
 
 function SidebarFooter() {

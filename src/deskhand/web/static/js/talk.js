@@ -12,7 +12,16 @@ import {
   MAX_DRAWN_EVENTS,
   PAGE_EVENTS,
 } from "./log.js";
-import { announce, currentUser, isSubagentName, online, openSession, route } from "./state.js";
+import { takeNewOptions } from "./new-options.js";
+import {
+  announce,
+  currentUser,
+  isSubagentName,
+  online,
+  openSession,
+  route,
+  updateSession,
+} from "./state.js";
 import { deleteEvents, loadEvents, loadUnsent, storeEvents, storeUnsent } from "./storage.js";
 
 export const talk = signal(EMPTY); // the end of the log, which grows
@@ -331,6 +340,7 @@ export function jumpToEvent(number) {
 export async function sendMessage(text, files, when, name = route.value.name) {
   const wanted = name || `chat-${newId()}`;
   const message = { id: newId("m-"), name: wanted, text, files, when, at: Date.now() / 1000 };
+  if (!name) message.options = takeNewOptions();
   if (files.some((file) => file.spoken)) spokenIds.add(message.id);
   setSentMessages([...sentMessages.value, message]);
   scrollToEndRequests.value += 1;
@@ -340,6 +350,7 @@ export async function sendMessage(text, files, when, name = route.value.name) {
 
 async function submitMessage(message) {
   try {
+    if (message.options) await updateSession(message.name, message.options);
     const { name: known, inbox_id: inbox } = await post(sessionPath(message.name, "/messages"), {
       text: message.text,
       files: message.files,

@@ -20,6 +20,7 @@ import {
   unsentMessages,
 } from "./talk.js";
 import { Turn, UndoneTurns } from "./turn.js";
+import { waiting } from "./waiting.js";
 
 export function Log({ empty, first }) {
   const state = shownState.value;
@@ -123,9 +124,9 @@ export function Log({ empty, first }) {
         }
         ${
           live &&
-          unsentMessages.value.map(
-            (message) => html`<${UnsentMessage} key=${message.id} message=${message} />`,
-          )
+          unsentMessages.value
+            .filter(isNotListed)
+            .map((message) => html`<${UnsentMessage} key=${message.id} message=${message} />`)
         }
       </div>
       ${
@@ -144,6 +145,9 @@ export function Log({ empty, first }) {
     </div>
   `;
 }
+
+/** What waits to be read is listed above the field instead. */
+const isNotListed = (message) => !waiting.value.some((one) => one.inbox_id === message.inbox);
 
 /** A turn that has not changed is not drawn again. */
 function CachedTurn({ turn, last }) {

@@ -1,10 +1,10 @@
 // How this one conversation is held: model, thinking, preset, what it may do unasked.
 
-import { call, newId, sessionPath } from "../api.js";
+import { newId, sessionPath } from "../api.js";
 import { formatCount, formatMoney } from "../format.js";
 import { html } from "../lib.js";
+import { eraseSession } from "../session-row.js";
 import { announce, attempt, hasScope, openSession, route, updateSession } from "../state.js";
-import { deleteEvents } from "../storage.js";
 import { talk } from "../talk.js";
 import { ConfirmButton, Section, submitFields, Toggle, useFetch } from "./parts.js";
 
@@ -54,13 +54,6 @@ function SessionOptions({ name, state }) {
   const usage = about.data?.usage;
   const saveOptions = (more) =>
     attempt(() => updateSession(name, more).then(() => announce("Saved")));
-  const eraseSession = () =>
-    attempt(async () => {
-      const gone = await call("DELETE", sessionPath(name));
-      await deleteEvents(name);
-      openSession("");
-      announce(gone.memories ? `Erased, with ${gone.memories} of my memories` : "Erased");
-    });
   const locked = !hasScope("chat");
   const saveChoice = (field) => (event) => saveOptions({ [field]: event.target.value });
   return html`
@@ -194,7 +187,7 @@ function SessionOptions({ name, state }) {
               <${ConfirmButton}
                 label="Erase this conversation"
                 confirm="Yes, erase it for good"
-                onYes=${eraseSession}
+                onYes=${() => eraseSession(name)}
                 little=${false}
               />
             </div>

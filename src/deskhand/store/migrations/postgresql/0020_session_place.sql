@@ -1,0 +1,4 @@
+-- Where people have put a conversation in the list.
+ALTER TABLE session ADD COLUMN pinned BOOLEAN NOT NULL DEFAULT FALSE;
+ALTER TABLE session ADD COLUMN folder TEXT COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE session ADD COLUMN archived BOOLEAN NOT NULL DEFAULT FALSE;

@@ -1,0 +1,129 @@
+"""The list of conversations: pins, folders, the archive, and what can be done with a row."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from .conftest import answer, say
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def begin(page: Page, text: str) -> str:
+    """A conversation that begins with these words. Returns its name."""
+    page.goto("/#/")
+    page.get_by_role("heading", name="What should we do").wait_for()
+    say(page, text)
+    expect(answer(page, f"You said: {text}")).to_be_visible()
+    return str(page.evaluate("decodeURIComponent(location.hash.slice(4))"))
+
+
+def choose(page: Page, row: str, *labels: str) -> None:
+    """Open the menu of a row, and choose these, one after the other."""
+    page.get_by_role("button", name=f"What to do with “{row}").first.click()
+    for label in labels:
+        page.get_by_role("menu").get_by_role("menuitem", name=label).or_(
+            page.get_by_role("menu").get_by_role("menuitemradio", name=label)
+        ).click()
+    expect(page.get_by_role("menu")).to_have_count(0)
+
+
+def section(page: Page, name: str) -> Locator:
+    return page.get_by_role("navigation", name="Conversations").get_by_role("region", name=name)
+
+
+def test_a_pinned_conversation_is_on_top(page: Page) -> None:
+    begin(page, "the pinned one")
+    begin(page, "the latest one")
+    choose(page, "the pinned one", "Pin to the top")
+    pinned = section(page, "Pinned").get_by_role("link", name="the pinned one")
+    expect(pinned).to_be_visible()
+    expect(section(page, "Today").get_by_role("link", name="the pinned one")).to_have_count(0)
+    page.reload()
+    expect(pinned).to_be_visible()
+    choose(page, "the pinned one", "Unpin")
+    expect(section(page, "Today").get_by_role("link", name="the pinned one")).to_be_visible()
+    expect(pinned).to_have_count(0)
+
+
+def test_folders_are_made_renamed_and_deleted(page: Page) -> None:
+    begin(page, "about the taxes")
+    choose(page, "about the taxes", "Move to folder", "New folder")
+    page.get_by_role("dialog", name="New folder").get_by_label("Name").fill("  Money   matters ")
+    page.keyboard.press("Enter")
+    folder = section(page, "Folders").get_by_role("button", name="Money matters 1")
+    expect(folder).to_be_visible()
+    expect(page.get_by_role("link", name="about the taxes")).to_have_count(0)
+    folder.click()
+    inside = section(page, "Folders").get_by_role("link", name="about the taxes")
+    expect(inside).to_be_visible()
+
+    page.get_by_role("button", name="What to do with the folder").click()
+    page.get_by_role("menuitem", name="Rename").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("Taxes")
+    page.get_by_role("button", name="Save").click()
+    renamed = section(page, "Folders").get_by_role("button", name="Taxes 1")
+    expect(renamed).to_be_visible()
+    begin(page, "more about the taxes")
+    choose(page, "more about the taxes", "Move to folder", "Taxes")
+    expect(section(page, "Folders").get_by_role("button", name="Taxes 2")).to_be_visible()
+
+    page.get_by_role("button", name="What to do with the folder").click()
+    page.get_by_role("menuitem", name="Delete the folder").click()
+    expect(section(page, "Folders")).to_have_count(0)
+    expect(section(page, "Today").get_by_role("link", name="about the taxes")).to_have_count(2)
+
+
+def test_what_is_archived_comes_back_when_it_goes_on(page: Page) -> None:
+    name = begin(page, "an old story")
+    begin(page, "another story")
+    row = section(page, "Today").get_by_role("link", name="an old story")
+    choose(page, "an old story", "Archive")
+    expect(row).to_have_count(0)
+    page.get_by_role("button", name="Archive", exact=True).click()
+    shelved = page.locator(".shelf").get_by_role("link", name="an old story")
+    expect(shelved).to_be_visible()
+    shelved.click()
+    say(page, "it goes on")
+    expect(answer(page, "You said: it goes on")).to_be_visible()
+    expect(row).to_be_visible()
+    expect(shelved).to_have_count(0)
+    page.reload()
+    expect(row).to_be_visible()
+    options = page.request.get(f"/api/sessions?name={name}").json()["sessions"][0]
+    assert options["archived"] is False
+
+
+def test_a_row_is_renamed_and_erased_from_its_menu(page: Page) -> None:
+    begin(page, "a name to change")
+    choose(page, "a name to change", "Rename")
+    title = page.get_by_role("dialog").get_by_label("Title")
+    expect(title).to_be_focused()
+    expect(title).to_have_value("a name to change")
+    title.fill("a better name")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="a better name")).to_be_visible()
+    choose(page, "a better name", "Erase", "Cancel")
+    expect(section(page, "Today").get_by_role("link", name="a better name")).to_be_visible()
+    choose(page, "a better name", "Erase", "Yes, erase it for good")
+    expect(page.get_by_role("link", name="a better name")).to_have_count(0)
+    expect(page.get_by_role("heading", name="What should we do")).to_be_visible()
+
+
+def test_a_menu_is_used_with_the_keyboard(page: Page) -> None:
+    begin(page, "with the keyboard")
+    button = page.get_by_role("button", name="What to do with “with the keyboard”")
+    button.focus()
+    page.keyboard.press("Enter")
+    menu = page.get_by_role("menu", name="with the keyboard")
+    expect(menu.get_by_role("menuitem").first).to_be_focused()
+    page.keyboard.press("End")
+    expect(menu.get_by_role("menuitem").last).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(menu.get_by_role("menuitem").first).to_be_focused()
+    page.keyboard.press("a")
+    expect(menu.get_by_role("menuitem", name="Archive")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(menu).to_have_count(0)
+    expect(button).to_be_focused()
