@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from zoneinfo import ZoneInfo
 
 import anyio
 import anyio.lowlevel
@@ -23,6 +24,7 @@ from ..remote_agents.own_key import load_signing_key
 from ..supervision.connection_limits import HEAD_BYTES, make_connection_class
 from ..types.clock import Ids
 from ..types.errors import ConfigError
+from ..users.shares import StoredShares
 from ..web.app import build_app
 from ..web.endpoints import ENDPOINTS, SOCKETS
 from ..web.guard import GuardLimits
@@ -140,11 +142,13 @@ class AppServer:
             setup=Onboarding(app, self._models, tasks, app.current.reload),
             speech=SpeechApi(app.speech),
             channel_webhooks=ChannelWebhooks(app.parts.channels),
+            shares=StoredShares(app.store, app.parts.clock, app.parts.ids, app.people),
             blobs=app.blobs,
             clock=app.parts.clock,
             ids=app.parts.ids,
             version=version("deskhand"),
             redact=app.redact,
+            zone=lambda: ZoneInfo(app.settings.config.timezone),
             agent_server=self._make_agent_server(),
             stopping=stopping,
             sign_in=self._make_sign_in(),

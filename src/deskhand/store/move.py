@@ -54,6 +54,8 @@ WHOLE = (
     "mail",
     "mcp_tool",
     "notification_times",
+    "inbox_seen",
+    "share",
     "task",
     "long_work",
     "fact",

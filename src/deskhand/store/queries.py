@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from ..types.commit import Change, Outgoing
-from ..types.events import ModelReplied, decode_event
+from ..types.events import MessageReceived, ModelReplied, decode_event
 from ..types.identity import Address, Inbound, Principal
 from ..types.process import Process, parse_process_row
 from ..types.subagents import SubagentTask, is_subagent_session, parse_task_row
@@ -160,6 +161,44 @@ async def last_event_of_kind(store: Store, session: str, kind: str) -> int:
     """The number of the session's last event of this kind, or 0 when it has none."""
     ((n,),) = await store.query("event_last_of_kind", (session, kind))
     return int(n)
+
+
+class TurnStory(msgspec.Struct, frozen=True):
+    """Who began a turn and when (seconds since the epoch), and the model's last answer in it. None
+    and '' where the log does not say."""
+
+    principal: Principal | None = None
+    began_at: float = 0.0
+    answer: str = ""
+
+
+async def tell_turn(store: Store, session: str, ended_n: int) -> TurnStory:
+    """What the turn was that ended with this event."""
+    story = TurnStory()
+    for at, body in await store.query("event_turn_began", (session, ended_n)):
+        event = decode_event(body)
+        if isinstance(event, MessageReceived):
+            story = TurnStory(event.principal, at)
+    for at, body in await store.query("event_last_reply", (session, ended_n)):
+        event = decode_event(body)
+        if isinstance(event, ModelReplied) and at >= story.began_at:
+            story = replace(story, answer=event.message.text)
+    return story
+
+
+async def inbox_seen_by(store: Store, person: str) -> int:
+    """Up to which event (by `seq`) this person has seen what finished and failed."""
+    rows = await store.query("inbox_seen_get", (person,))
+    return int(rows[0][0]) if rows else 0
+
+
+def set_inbox_seen(person: str, seq: int) -> Change:
+    """They have seen all up to this event. It never goes back."""
+    return Change("inbox_seen_set", (person, seq))
+
+
+def forget_inbox_seen(person: str) -> Change:
+    return Change("inbox_seen_drop", (person,))
 
 
 def find_call(store: Store, session: str, before: int, call_id: str) -> CallStart | None:

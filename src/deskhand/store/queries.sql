@@ -47,6 +47,24 @@ SELECT seq, session, n, at, kind, body FROM event
 WHERE seq < ?4 AND kind IN (SELECT value FROM json_each(?1))
 AND (?2 OR session IN (SELECT session FROM session_member WHERE principal = ?3)) ORDER BY seq DESC LIMIT ?5
 
+-- event_turn_began: the message that opened the turn which ended with this event --
+SELECT at, body FROM event WHERE session = ?1 AND kind = 'message_received' AND n < ?2 AND n > coalesce(
+  (SELECT n FROM event WHERE session = ?1 AND kind = 'turn_ended' AND n < ?2 ORDER BY n DESC LIMIT 1), 0)
+ORDER BY n LIMIT 1
+
+-- event_last_reply --
+SELECT at, body FROM event WHERE session = ? AND kind = 'model_replied' AND n < ? ORDER BY n DESC LIMIT 1
+
+-- inbox_seen_get --
+SELECT seq FROM inbox_seen WHERE person = ?
+
+-- inbox_seen_set: it never goes back --
+INSERT INTO inbox_seen(person, seq) VALUES(?, ?)
+ON CONFLICT(person) DO UPDATE SET seq = excluded.seq WHERE excluded.seq > inbox_seen.seq
+
+-- inbox_seen_drop --
+DELETE FROM inbox_seen WHERE person = ?
+
 -- event_amends: what reaches back to events before it; the index event_amends holds these kinds alone --
 SELECT seq, session, n, at, kind, body FROM event
 WHERE session = ? AND kind IN ('undone', 'message_edited', 'reacted') AND n > ? ORDER BY n LIMIT ?
@@ -192,6 +210,9 @@ DELETE FROM task WHERE session = ?
 
 -- long_work_erase --
 DELETE FROM long_work WHERE session = ?
+
+-- share_erase --
+DELETE FROM share WHERE session = ?
 
 -- long_work_deep --
 INSERT INTO long_work(session, deep) VALUES(?, ?) ON CONFLICT(session) DO UPDATE SET deep = excluded.deep

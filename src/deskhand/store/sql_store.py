@@ -59,6 +59,7 @@ ERASED_TABLES = (
     "mail_erase",
     "task_erase",
     "long_work_erase",
+    "share_erase",
 )
 """The statements that remove a session from the other tables, in this order."""
 

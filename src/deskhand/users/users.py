@@ -14,6 +14,7 @@ from ..policy.roles import (
     validate_user_name,
 )
 from ..store.base import Store
+from ..store.queries import forget_inbox_seen
 from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
@@ -21,6 +22,7 @@ from ..types.identity import Inbound, Principal
 from ..types.people import GUEST, OWNER_NAME, ROLE_SCOPES, SCOPES, Identity, People, Scope, User
 from . import queries
 from .pairing import Pairings, check_identity, format_identity
+from .shares import forget_shares
 from .tokens import Credentials
 from .user_cache import OWNER, Roster
 
@@ -171,7 +173,12 @@ class LocalPeople(Credentials, Pairings):
         self._get_user(name)
         if name == OWNER_NAME:
             raise Refused(f"{OWNER_NAME!r} is the owner at this machine and cannot be removed")
-        removed = (queries.remove_user(name), queries.forget_notification_times(name))
+        removed = (
+            queries.remove_user(name),
+            queries.forget_notification_times(name),
+            forget_shares(name),
+            forget_inbox_seen(name),
+        )
         await self._write("user removed", name, *removed)
 
     async def link(self, name: str, identity: Identity) -> User:

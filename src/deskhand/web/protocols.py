@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import tzinfo
 from typing import Any, Protocol
 
 import msgspec
@@ -21,6 +22,7 @@ from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
 from ..types.people import People
+from ..types.shares import Shares
 from ..types.webhooks import WebhookAnswer, WebhookRequest
 from .alert_views import AlertView
 from .held_views import HeldView, SeenView
@@ -357,6 +359,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     setup: SetupBackend
     speech: SpeechBackend
     channel_webhooks: ChannelWebhooksBackend
+    shares: Shares
     blobs: Blobs
     clock: Clock
     ids: Ids
@@ -364,6 +367,8 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     """The version of Deskhand."""
     redact: Callable[[str], str]
     """Replaces secrets in a text."""
+    zone: Callable[[], tzinfo]
+    """The time zone of the settings."""
     sign_in: SignIn | None = None
     """How people sign in at a provider, where one is set."""
     proxied_hosts: frozenset[str] = frozenset()

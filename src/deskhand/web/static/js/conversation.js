@@ -8,6 +8,7 @@ import { Icon, IconButton } from "./icons.js";
 import { html, useEffect, useState } from "./lib.js";
 import { currentSession } from "./list.js";
 import { useFetch } from "./panels/parts.js";
+import { openSessionMenu } from "./session-row.js";
 import {
   attempt,
   currentUser,
@@ -152,6 +153,19 @@ function ConversationHead() {
               onClick=${() => {
                 finding.value = !finding.value;
               }}
+            />
+          `
+        }
+        ${
+          name &&
+          hasScope("chat") &&
+          html`
+            <${IconButton}
+              name="more"
+              label="What to do with this conversation"
+              aria-haspopup="menu"
+              onClick=${(event) =>
+                openSessionMenu(event.currentTarget, { name, title, ...currentSession.value })}
             />
           `
         }

@@ -96,6 +96,8 @@ export async function refreshCurrentRow() {
 /** The row as it is known here, where a page that was loaded earlier has it. */
 export const renewedRow = (row) => (rows.value ?? []).find((one) => one.key === row.key) ?? row;
 
+/** How many turns ended since the page was opened, in all conversations. */
+export const endedTurns = signal(0);
 let foldersTimer;
 
 function schedulePlaces() {
@@ -169,6 +171,7 @@ function applyRecorded(recorded) {
     scheduleLoadAsks();
   if (doing !== undefined && activity.value[key] !== doing)
     activity.value = { ...activity.value, [key]: doing };
+  if (event.type === "turn_ended") endedTurns.value += 1;
   if (SUBAGENT.test(key)) return; // they stand with the conversation that they work for
   if (event.type === "erased" || movesRow(row, event)) schedulePlaces();
   const unlisted = !row && (!touchedAt.has(key) || LISTING_EVENTS.has(event.type));

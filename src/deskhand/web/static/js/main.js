@@ -6,6 +6,8 @@ import { Conversation } from "./conversation.js";
 import { finding } from "./find.js";
 import { formatDateTime } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
+import { countInbox, inboxCount } from "./inbox-count.js";
+import { useLazyComponent } from "./lazy-component.js";
 import { html, render, useEffect, useState } from "./lib.js";
 import { currentSession, refreshCurrentRow, sessions, watchSessions } from "./list.js";
 import { MenuLayer } from "./menu.js";
@@ -14,6 +16,7 @@ import { SidePanel } from "./panels/side.js";
 import { Preview } from "./preview.js";
 import { PromptLayer } from "./prompt.js";
 import { SettingsView } from "./settings-pages.js";
+import { ShareLayer } from "./share.js";
 import { Sidebar } from "./sidebar.js";
 import {
   alerts,
@@ -86,6 +89,7 @@ function Login() {
 function App() {
   useEffect(() => {
     checkHealth();
+    countInbox();
     const watching = watchSessions();
     const timer = setInterval(checkHealth, 30_000);
     return () => {
@@ -104,12 +108,11 @@ function App() {
     if (online.value) resendMessages();
   }, [online.value]);
   useEffect(() => {
+    const places = { settings: "Settings", inbox: "Inbox" };
     const title =
-      place.place === "settings"
-        ? "Settings"
-        : place.name && (talk.value.title || currentSession.value?.title);
-    const waits = talk.value.asks.length > 0;
-    document.title = `${waits ? "(!) " : ""}${title ? `${title} · ` : ""}Deskhand`;
+      places[place.place] ?? (place.name && (talk.value.title || currentSession.value?.title));
+    const count = inboxCount.value ? `(${inboxCount.value}) ` : "";
+    document.title = `${count}${title ? `${title} · ` : ""}Deskhand`;
   });
   return html`
     <div
@@ -119,10 +122,10 @@ function App() {
     >
       <a
         class="skip"
-        href=${place.place === "settings" ? "#page" : "#composer"}
+        href=${place.place === "talk" ? "#composer" : "#page"}
         onClick=${skipToContent}
       >
-        ${place.place === "settings" ? "Go to the settings" : "Go to the message field"}
+        ${place.place === "talk" ? "Go to the message field" : "Go to the content"}
       </a>
       <${Sidebar} />
       ${
@@ -139,18 +142,31 @@ function App() {
       <main class="middle" id="main" inert=${drawer.value && narrow.value}>
         <${Banner} />
         <${Alerts} />
-        ${place.place === "settings" ? html`<${SettingsView} />` : html`<${Conversation} />`}
+        <${Place} place=${place.place} />
       </main>
       ${place.place === "talk" && panel.value && html`<${SidePanel} />`}
       ${palette.value && html`<${Palette} />`}
       <${Preview} />
       <${MenuLayer} />
       <${PromptLayer} />
+      <${ShareLayer} />
       <${Problem} />
       <div class="sr" role="status" aria-live="polite">${politeAnnouncement.value}</div>
       <div class="sr" role="alert" aria-live="assertive">${urgentAnnouncement.value}</div>
     </div>
   `;
+}
+
+const loadInbox = async () => (await import("./panels/inbox.js")).Inbox;
+
+function Place({ place }) {
+  const Inbox = useLazyComponent(
+    place === "inbox" ? place : "",
+    place === "inbox" ? loadInbox : null,
+  );
+  if (place === "settings") return html`<${SettingsView} />`;
+  if (place === "inbox") return Inbox && html`<${Inbox} />`;
+  return html`<${Conversation} />`;
 }
 
 function skipToContent(event) {

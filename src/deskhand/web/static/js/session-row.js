@@ -7,6 +7,7 @@ import { html } from "./lib.js";
 import { activity, folders } from "./list.js";
 import { openMenu } from "./menu.js";
 import { promptText } from "./prompt.js";
+import { openShare } from "./share.js";
 import {
   announce,
   attempt,
@@ -96,6 +97,8 @@ export function openSessionMenu(anchor, one) {
           note: "Comes back when somebody writes in it",
           run: () => put({ archived: true, pinned: false }, "Archived"),
         },
+    { label: "Share", icon: "share", run: () => openShare(one) },
+    { label: "Save as a file", icon: "download", items: listExports(one) },
     {
       label: "Erase",
       icon: "trash",
@@ -130,6 +133,19 @@ function listTargets(one, put) {
     },
   ];
 }
+
+const EXPORTS = [
+  ["markdown", "Markdown", "To read and to edit"],
+  ["html", "Web page", "To read in any browser"],
+  ["json", "JSON", "Everything, for programs"],
+];
+
+const listExports = (one) =>
+  EXPORTS.map(([format, label, note]) => ({
+    label,
+    note,
+    href: sessionPath(one.name, `/export?format=${format}`),
+  }));
 
 async function renameSession(one) {
   const title = await promptText({

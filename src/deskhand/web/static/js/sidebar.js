@@ -1,6 +1,7 @@
 // The side of the page: the search, the list of conversations, and the links to everything else.
 
 import { Icon, IconButton } from "./icons.js";
+import { inboxCount } from "./inbox-count.js";
 import { html, useRef, useState } from "./lib.js";
 import { asks } from "./list.js";
 import { SearchResults } from "./search-results.js";
@@ -75,6 +76,22 @@ export function Sidebar() {
         />
         <kbd aria-hidden="true">Ctrl /</kbd>
       </label>
+      <a
+        class="entry"
+        href="#/inbox"
+        aria-current=${route.value.place === "inbox" ? "page" : null}
+      >
+        <${Icon} name="inbox" />
+        <span class="grow">Inbox</span>
+        ${
+          inboxCount.value > 0 &&
+          html`
+            <span class="tag warn">
+              ${inboxCount.value}<span class="sr"> new or waiting</span>
+            </span>
+          `
+        }
+      </a>
       <div class="side-list" ref=${list} onKeyDown=${moveFocus}>
         ${
           query.trim() ? html`<${SearchResults} query=${query.trim()} />` : html`<${SessionList} />`

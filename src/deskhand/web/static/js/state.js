@@ -134,7 +134,8 @@ function readRoute() {
   const [, first, ...rest] = location.hash.split("/");
   const name = decodeURIComponent(rest.join("/"));
   const settings = first === "settings" || first === "house"; // "house" in older links
-  if (settings) route.value = { name: "", place: "settings", page: name || "models" };
+  if (first === "inbox") route.value = { name: "", place: "inbox", page: "" };
+  else if (settings) route.value = { name: "", place: "settings", page: name || "models" };
   else route.value = { name: first === "c" ? name : "", place: "talk", page: "" };
   drawer.value = false;
 }

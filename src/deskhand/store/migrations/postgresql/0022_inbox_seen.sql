@@ -1,0 +1,5 @@
+-- Up to which event (by seq) a person has seen what finished and what failed.
+CREATE TABLE inbox_seen(
+  person TEXT COLLATE "C" PRIMARY KEY,
+  seq BIGINT NOT NULL
+);

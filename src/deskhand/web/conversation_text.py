@@ -1,0 +1,187 @@
+"""What was said in a conversation, to take along or to show to others: Markdown, or a page of its
+own. Pure.
+
+Calls, thoughts and the content of files are not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, tzinfo
+from html import escape
+from typing import Any
+
+import msgspec
+from markdown_it import MarkdownIt
+from msgspec.structs import replace
+
+from ..types import events as e
+from ..types.identity import Principal
+from ..types.messages import Audio, File, Image, Message, Text
+
+MAX_MARKDOWN_CHARS = 100_000
+"""A longer text is shown as it is: nobody reads it for its looks."""
+LINK_SCHEMES = ("https://", "http://", "mailto:")
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """What somebody said at once. `n` is the number of its event, `at` seconds since the epoch;
+    `name` is '' for the agent. `files` are their names."""
+
+    n: int
+    at: float
+    name: str
+    text: str
+    files: tuple[str, ...] = ()
+
+
+def list_passages(
+    log: Sequence[e.Recorded], name_of: Callable[[Principal], str], last_n: int | None = None
+) -> list[Passage]:
+    """What was said and holds: without what was undone or taken back. With `last_n`, only what was
+    said until that event, as it holds by the end of the log."""
+    found = dict[int, Passage]()
+    said_as = dict[str, int]()
+    heard_in = dict[str, int]()
+    for recorded in log:
+        n = recorded.n
+        match recorded.event:
+            case e.MessageReceived(message=message, principal=who, external_id=external_id):
+                if message.role == "user" and who.kind == "person":
+                    found[n] = _make_passage(recorded, message, name_of(who))
+                    said_as[external_id] = n
+                    heard_in |= {part.blob: n for part in message.parts if isinstance(part, Audio)}
+            case e.Transcribed(blob=blob, text=text) if text and blob in heard_in:
+                of = heard_in[blob]
+                _change_text(found, of, f"{found[of].text}\n{text}" if of in found else text)
+            case e.MessageEdited(of=of, message=message) if of in said_as:
+                _change_text(found, said_as[of], _read_text(message))
+            case e.MessageDeleted(of=of):
+                found.pop(said_as.get(of, 0), None)
+            case e.ModelReplied(message=message):
+                found[n] = _make_passage(recorded, message, "")
+            case e.Undone(to_n=to_n):
+                found = {n: passage for n, passage in found.items() if n <= to_n}
+            case _:
+                pass
+    return [
+        passage
+        for passage in found.values()
+        if (passage.text or passage.files) and (last_n is None or passage.n <= last_n)
+    ]
+
+
+def _change_text(found: dict[int, Passage], n: int, text: str) -> None:
+    """Change what was said with event `n`, where it still holds."""
+    if n in found:
+        found[n] = replace(found[n], text=text.strip())
+
+
+def _make_passage(recorded: e.Recorded, message: Message, name: str) -> Passage:
+    files = [
+        "recording" if isinstance(part, Audio) else part.name or "picture"
+        for part in message.parts
+        if isinstance(part, File | Image | Audio)
+    ]
+    return Passage(recorded.n, recorded.at, name, _read_text(message), tuple(files))
+
+
+def _read_text(message: Message) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, Text)).strip()
+
+
+def render_markdown(
+    title: str, passages: Sequence[Passage], agent: str, zone: tzinfo | None
+) -> str:
+    """The conversation as one Markdown document."""
+    blocks = [f"# {title}"]
+    for passage in passages:
+        when = _format_time(passage.at, zone)
+        blocks.append(f"## {passage.name or agent}, {when}")
+        if passage.text:
+            blocks.append(passage.text)
+        blocks += [f"- file: {name}" for name in passage.files]
+    return "\n\n".join(blocks) + "\n"
+
+
+STYLE = """
+:root { color-scheme: light dark; --line: #d8ddd8; --tint: #eef2ef; --soft: #5f6a64; }
+@media (prefers-color-scheme: dark) { :root { --line: #333b37; --tint: #212826; --soft: #97a29c; } }
+body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere;
+  font: 1rem/1.6 Inter, -apple-system, "Segoe UI", Roboto, sans-serif; }
+h1 { font-size: 1.5rem; }
+.note, .who { color: var(--soft); font-size: 0.85rem; }
+article { margin: 1.5rem 0; }
+.person { background: var(--tint); border-radius: 12px; padding: 0.6rem 1rem; }
+pre { overflow-x: auto; padding: 0.8rem; border: 1px solid var(--line); border-radius: 8px; }
+pre, code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 0.9em; }
+.plain { white-space: pre-wrap; }
+table { border-collapse: collapse; }
+th, td { border: 1px solid var(--line); padding: 0.3rem 0.6rem; }
+blockquote { margin-inline: 0; padding-inline-start: 1rem;
+  border-inline-start: 3px solid var(--line); }
+"""
+"""The look of a conversation that stands alone, with no other file."""
+
+
+def render_page(
+    title: str, passages: Sequence[Passage], agent: str, zone: tzinfo | None, note: str = ""
+) -> str:
+    """The conversation as one page without scripts, which loads nothing. `note` is shown below the
+    title."""
+    parser = make_parser()
+    articles = []
+    for passage in passages:
+        who = escape(passage.name or agent)
+        kind = "person" if passage.name else "agent"
+        files = "".join(f"<li>{escape(name)}</li>" for name in passage.files)
+        articles.append(
+            f'<article class="{kind}">'
+            f'<p class="who">{who}, {_format_time(passage.at, zone)}</p>'
+            f"{render_text(parser, passage)}{f'<ul>{files}</ul>' if files else ''}"
+            "</article>"
+        )
+    body = "\n".join(articles) or '<p class="note">Nothing was said here.</p>'
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="robots" content="noindex, nofollow">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n"
+        f"<body><main><h1>{escape(title)}</h1>"
+        f'{f"""<p class="note">{escape(note)}</p>""" if note else ""}'
+        f"\n{body}\n</main></body></html>\n"
+    )
+
+
+def render_text(parser: MarkdownIt, passage: Passage) -> str:
+    """What was said, as HTML: an answer is Markdown, what a person wrote stays as it was
+    written."""
+    if passage.name or len(passage.text) > MAX_MARKDOWN_CHARS:
+        return f'<div class="plain">{escape(passage.text)}</div>' if passage.text else ""
+    return str(parser.render(passage.text))
+
+
+def make_parser() -> MarkdownIt:
+    """Markdown without HTML, with links to web and mail addresses alone. A picture becomes a link:
+    whoever reads loads nothing."""
+    parser = MarkdownIt("commonmark", {"html": False})
+    parser.enable(["table", "strikethrough"])
+    parser.validateLink = lambda url: url.strip().lower().startswith(LINK_SCHEMES)  # type: ignore[method-assign]
+    parser.add_render_rule("image", _render_picture)
+    parser.add_render_rule("link_open", _render_link)
+    return parser
+
+
+def _render_picture(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    token = tokens[at]
+    address = escape(str(token.attrGet("src") or ""))
+    return f'<a href="{address}" rel="noreferrer noopener">{escape(token.content or "picture")}</a>'
+
+
+def _render_link(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    tokens[at].attrSet("rel", "noreferrer noopener")
+    return str(self.renderToken(tokens, at, options, env))
+
+
+def _format_time(at: float, zone: tzinfo | None) -> str:
+    return f"{datetime.fromtimestamp(at, zone):%Y-%m-%d %H:%M}"

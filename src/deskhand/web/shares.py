@@ -1,0 +1,205 @@
+"""Endpoints that give a conversation away: as a file, or as a link under which anybody may read it
+until a day."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Annotated, Literal
+from urllib.parse import quote
+
+import msgspec
+from starlette.responses import HTMLResponse, Response
+
+from ..store.queries import find_session_row, last_event_number
+from ..types.events import Recorded
+from ..types.identity import Principal
+from ..types.people import OWNER_NAME
+from ..types.shares import MAX_SHARE_DAYS, Share
+from .conversation_text import STYLE, list_passages, render_markdown, render_page
+from .errors import not_found
+from .names import format_session_name
+from .routing import Call, Endpoint
+from .visible_sessions import require_row, require_session
+
+_STYLE_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
+PAGE_HEADERS = {
+    "content-security-policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-robots-tag": "noindex, nofollow",
+}
+"""Those of a page that has a style and nothing else."""
+
+
+SHARED_NOTE = (
+    "A conversation with an AI agent, shared to be read. Files and tool calls are left out."
+)
+
+
+class ExportForm(msgspec.Struct, frozen=True):
+    """`markdown` and `html` have what was said and holds; `json` is the log, each event with its
+    number and time."""
+
+    format: Literal["markdown", "html", "json"] = "markdown"
+
+
+class NewShare(msgspec.Struct, frozen=True):
+    """For how many days the link holds."""
+
+    days: Annotated[int, msgspec.Meta(ge=1, le=MAX_SHARE_DAYS)] = 7
+
+
+class ShareView(msgspec.Struct, frozen=True):
+    """A link. `path` is its address on this server, shown only when it is made. Times are seconds
+    since the epoch."""
+
+    id: str
+    name: str
+    title: str
+    at: float
+    until: float
+    path: str = ""
+
+
+class RevokedView(msgspec.Struct, frozen=True):
+    status: Literal["revoked"] = "revoked"
+
+
+async def export(call: Call) -> Response:
+    session = await require_session(call)
+    title = (await require_row(call, session)).title or "Conversation"
+    log = await call.web.store.events(session)
+    form = call.query.format
+    if form == "json":
+        data, kind, ending = msgspec.json.encode(log), "application/json", "json"
+    elif form == "html":
+        page = await _render(call, session, title, log)
+        data, kind, ending = page.encode(), "text/html", "html"
+    else:
+        names = await _people_names(call)
+        passages = list_passages(log, names)
+        text = render_markdown(title, passages, _agent_label(session), call.web.zone())
+        data, kind, ending = text.encode(), "text/markdown", "md"
+    name = quote(f"{title[:80].strip() or 'conversation'}.{ending}", safe="")
+    headers = {"content-disposition": f"attachment; filename*=utf-8''{name}"}
+    if form == "html":
+        headers |= PAGE_HEADERS
+    return Response(data, media_type=kind, headers=headers)
+
+
+async def share(call: Call) -> ShareView:
+    session = await require_session(call)
+    row = await require_row(call, session)
+    last_n = await last_event_number(call.web.store, session)
+    made, secret = await call.web.shares.add(call.principal.id, session, last_n, call.body.days)
+    await call.web.people.add_audit_note(call.principal, "conversation shared", session)
+    name = format_session_name(session, call.principal, call.web.admin.agents[0])
+    return ShareView(made.id, name, row.title, made.at, made.until, f"/share/{secret}")
+
+
+async def list_shares(call: Call) -> list[ShareView]:
+    found = []
+    for made in await call.web.shares.of(call.principal.id):
+        row = await find_session_row(call.web.store, made.session)
+        title = row.title if row is not None else ""
+        name = format_session_name(made.session, call.principal, call.web.admin.agents[0])
+        found.append(ShareView(made.id, name, title, made.at, made.until))
+    return found
+
+
+async def revoke(call: Call) -> RevokedView:
+    if not await call.web.shares.revoke(call.path("id"), call.principal.id):
+        raise not_found("such link")
+    await call.web.people.add_audit_note(call.principal, "share revoked", call.path("id"))
+    return RevokedView()
+
+
+async def show(call: Call) -> Response:
+    """A shared conversation, for whoever has the link."""
+    shared = await call.web.shares.find(call.path("secret"))
+    row = await find_session_row(call.web.store, shared.session) if shared else None
+    if shared is None or row is None:
+        raise not_found("such link, or it does not hold any more")
+    log = await call.web.store.events(shared.session)
+    page = await _render(call, shared.session, row.title or "Conversation", log, shared)
+    return HTMLResponse(page, headers=PAGE_HEADERS)
+
+
+async def _render(
+    call: Call, session: str, title: str, log: list[Recorded], shared: Share | None = None
+) -> str:
+    last_n = None if shared is None else shared.last_n
+    passages = list_passages(log, await _people_names(call), last_n)
+    note = "" if shared is None else SHARED_NOTE
+    return render_page(title, passages, _agent_label(session), call.web.zone(), note)
+
+
+async def _people_names(call: Call) -> Callable[[Principal], str]:
+    owner = await call.web.admin.owner_name()
+
+    def name_of(who: Principal) -> str:
+        return owner if who.id == OWNER_NAME and owner else who.id
+
+    return name_of
+
+
+def _agent_label(session: str) -> str:
+    agent = session.partition("/")[0]
+    return "Deskhand" if agent == "default" else agent
+
+
+_S = "/api/sessions/{name}"
+_T = "conversations"
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        f"{_S}/export",
+        "read",
+        export,
+        "Download a conversation as Markdown, a web page or JSON",
+        query=ExportForm,
+        media="text/markdown",
+        tag=_T,
+    ),
+    Endpoint(
+        "POST",
+        f"{_S}/shares",
+        "chat",
+        share,
+        "Make a link under which anybody may read what was said in a conversation until now",
+        body=NewShare,
+        returns=ShareView,
+        status=201,
+        tag=_T,
+    ),
+    Endpoint(
+        "GET",
+        "/api/shares",
+        "read",
+        list_shares,
+        "List your links that hold",
+        returns=list[ShareView],
+        tag=_T,
+    ),
+    Endpoint(
+        "DELETE",
+        "/api/shares/{id}",
+        "chat",
+        revoke,
+        "End a link",
+        returns=RevokedView,
+        tag=_T,
+    ),
+    Endpoint(
+        "GET",
+        "/share/{secret}",
+        "public",
+        show,
+        "Read a shared conversation",
+        media="text/html",
+        tag=_T,
+    ),
+)

@@ -1,0 +1,131 @@
+// The inbox: what waits for an answer, what failed, and what finished while nobody was looking.
+
+import { call } from "../api.js";
+import { formatDateTime, formatDuration, formatTime, nameDay } from "../format.js";
+import { Icon, IconButton } from "../icons.js";
+import { clearInboxCount, inboxChanges } from "../inbox-count.js";
+import { html, useEffect, useRef } from "../lib.js";
+import { asks } from "../list.js";
+import { More, usePages } from "../more.js";
+import { attempt, drawer, sessionHref } from "../state.js";
+import { Empty, Loaded, Section } from "./parts.js";
+
+const readPage = ({ news, more }) => ({ rows: news, next: more });
+const isSame = (one, other) => one.seq === other.seq;
+const formatWhen = (at) => (nameDay(at) === "Today" ? formatTime(at) : nameDay(at));
+const BY = { you: "", job: "job", agent: "sub-agent" };
+
+export function Inbox() {
+  const found = usePages("/api/inbox?limit=30", readPage);
+  const top = useRef();
+  const changes = inboxChanges.value;
+  useEffect(() => top.current?.focus({ preventScroll: true }), []);
+  useEffect(() => {
+    if (found.rows) found.renew(isSame);
+  }, [changes]);
+  const newest = found.rows?.[0]?.seq;
+  const fresh = (found.rows ?? []).filter((one) => one.is_new);
+  const markSeen = () =>
+    attempt(async () => {
+      await call("PUT", "/api/inbox/seen", { seq: newest });
+      clearInboxCount();
+      found.renew(isSame);
+    });
+  return html`
+    <div class="settings-view">
+      <header class="head">
+        <${IconButton}
+          name="menu"
+          label="Show the conversations"
+          class="ib only-narrow"
+          onClick=${() => {
+            drawer.value = true;
+          }}
+        />
+        <h1 class="title">Inbox</h1>
+        <span class="grow"></span>
+        ${
+          fresh.length > 0 &&
+          html`<button type="button" class="btn little" onClick=${markSeen}>Mark all as read</button>`
+        }
+      </header>
+      <div class="page inbox" id="page" role="region" aria-label="Inbox" tabindex="-1" ref=${top}>
+        <div class="stack wide">
+          ${asks.value.length > 0 && html`<${Waiting} />`}
+          <${Loaded} result=${{ data: found.rows ?? undefined, error: found.error }} what="the inbox">
+            ${(rows) =>
+              rows.length
+                ? html`
+                    ${
+                      fresh.length > 0 &&
+                      html`<${Section} title="New"><${News} rows=${fresh} /><//>`
+                    }
+                    <${Section} title="Earlier">
+                      <${News} rows=${rows.filter((one) => !one.is_new)} />
+                      ${
+                        found.more &&
+                        html`<${More} key=${found.next} more=${found.more} label="Show earlier" />`
+                      }
+                    <//>
+                  `
+                : html`
+                    <${Empty}>
+                      ${
+                        "When an agent asks you, finishes long work or a job, or fails, it is " +
+                        "listed here, whatever conversation it belongs to."
+                      }
+                    <//>
+                  `}
+          <//>
+        </div>
+      </div>
+    </div>
+  `;
+}
+
+function Waiting() {
+  return html`
+    <${Section} title="Waits for you">
+      <ul class="rows">
+        ${asks.value.map(
+          (ask) => html`
+            <li key=${ask.ask_id ?? ask.key}>
+              <${Icon} name="ask" />
+              <span class="grow">
+                <a href=${sessionHref(ask.name)}>${ask.title || "Untitled"}</a>
+                <span class="small muted">
+                  ${(ask.question || "").split("\n")[0].slice(0, 160)}
+                </span>
+              </span>
+              <a class="btn little" href=${sessionHref(ask.name)}>Answer</a>
+            </li>
+          `,
+        )}
+      </ul>
+    <//>
+  `;
+}
+
+function News({ rows }) {
+  if (!rows.length) return html`<${Empty}>Nothing else.<//>`;
+  return html`
+    <ul class="rows">
+      ${rows.map(
+        (one) => html`
+          <li key=${one.seq} class=${one.is_new ? "new" : ""}>
+            <${Icon} name=${one.kind === "failed" ? "warn" : "check"} />
+            <span class="grow">
+              <a href=${sessionHref(one.name)}>${one.title || "Untitled"}</a>
+              ${one.kind === "failed" && html`<span class="tag bad">failed</span>`}
+              ${BY[one.by] && html`<span class="tag">${BY[one.by]}</span>`}
+              <span class="small muted">${one.text}</span>
+            </span>
+            <span class="tiny muted" title=${formatDateTime(one.at)}>
+              ${formatWhen(one.at)}${one.took_s >= 1 ? ` · ${formatDuration(one.took_s)}` : ""}
+            </span>
+          </li>
+        `,
+      )}
+    </ul>
+  `;
+}

@@ -1,0 +1,39 @@
+"""The inbox on the page, and its badge."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from .conftest import say
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def test_what_failed_and_what_waits_is_in_the_inbox(page: Page) -> None:
+    say(page, "fail with this")
+    expect(page.get_by_text("the key is wrong").first).to_be_visible()
+    link = page.get_by_role("navigation", name="Conversations").get_by_role("link", name="Inbox")
+    expect(link).to_contain_text("new or waiting")
+    page.goto("/#/")
+    page.get_by_role("heading", name="What should we do").wait_for()
+    say(page, "post it")
+    page.get_by_role("region", name="Permission needed").wait_for()
+    link.click()
+    inbox = page.get_by_role("region", name="Inbox")
+    expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
+    expect(inbox.get_by_role("heading", name="Waits for you")).to_be_visible()
+    failed = inbox.get_by_role("listitem").filter(has_text="failed").first
+    expect(failed).to_contain_text("the key is wrong")
+    assert page.title().startswith("(")
+
+    page.get_by_role("button", name="Mark all as read").click()
+    expect(page.get_by_role("button", name="Mark all as read")).to_have_count(0)
+    expect(inbox.get_by_role("heading", name="Earlier")).to_be_visible()
+    before = link.inner_text()
+    inbox.get_by_role("link", name="Answer").first.click()
+    page.get_by_role("button", name="Do not allow").click()
+    expect(link).not_to_have_text(before)
+    page.get_by_role("link", name="Inbox").click()
+    failed.get_by_role("link").click()
+    expect(page.get_by_text("the key is wrong").first).to_be_visible()
