@@ -131,7 +131,7 @@ async def test_commands_and_folders_are_listed(held: tuple[Served, HeldModel]) -
     of_eve = {row["name"] for row in await eve.get("/api/commands")}
     assert {"stop", "model"} <= of_eve and of_owner - of_eve == {"skills", "restart"}
 
-    assert await served.owner.get("/api/folders") == []
+    assert await served.owner.get("/api/folders") == {"folders": [], "archived": 0}
     for name in ("one", "two"):
         path = f"/api/sessions/{name}"
         assert (await served.owner.ask("PATCH", path, {"folder": "  The  house "}))[0] == 202
@@ -139,7 +139,7 @@ async def test_commands_and_folders_are_listed(held: tuple[Served, HeldModel]) -
     status, moved = await served.owner.ask("PATCH", "/api/folders/The%20house", {"name": "Home"})
     assert (status, moved) == (200, {"sessions": 2})
     await until_folders(served.owner, [{"name": "Home", "sessions": 2}])
-    assert await eve.get("/api/folders") == []
+    assert (await eve.get("/api/folders"))["folders"] == []
     for method, body in (("PATCH", {"name": "x"}), ("DELETE", None)):
         assert (await eve.ask(method, "/api/folders/Home", body))[0] == 404
     assert (await served.owner.ask("PATCH", "/api/folders/Home", {"name": " "}))[0] == 400
@@ -149,5 +149,5 @@ async def test_commands_and_folders_are_listed(held: tuple[Served, HeldModel]) -
 
 async def until_folders(client: Client, wanted: list[dict[str, Any]]) -> None:
     with anyio.fail_after(10):
-        while await client.get("/api/folders") != wanted:
+        while (await client.get("/api/folders"))["folders"] != wanted:
             await anyio.sleep(0.02)

@@ -98,7 +98,8 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     programs that run without a question. `shell_timeout_s` is how long a command may take that says
     nothing else. `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its
     answers are spoken, or never are. `cheap_model` answers what tools ask aside, a page or a
-    document; '' is the agent's own. `compact_model` writes the summaries of what no longer fits;
+    document; '' is the agent's own. It also names new conversations, unless `titles` is false.
+    `compact_model` writes the summaries of what no longer fits;
     '' is `cheap_model`. `on_server`: its conversations are driven by the server, and
     never by a worker beside it. `browser`: it may use web pages in Chromium; without a word of
     yours it may where that is installed. `desktop`: it may use the windows of this
@@ -126,6 +127,7 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     preset: str = ""
     voice: bool | None = None
     cheap_model: str = ""
+    titles: bool | None = None
     compact_model: str = ""
     compact_temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     on_server: bool | None = None

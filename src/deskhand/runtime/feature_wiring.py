@@ -35,6 +35,7 @@ from ..learning.memory_command import MemoryCommand
 from ..learning.proposals.review import Reviewing
 from ..learning.proposals.store import propose_skill
 from ..learning.recall import MeaningFactory, Remembering, open_no_meaning
+from ..learning.titles import Titles
 from ..mcp.servers import McpServers
 from ..mcp.tools import make_mcp_tools
 from ..models.base import Model
@@ -118,6 +119,7 @@ class FeatureWiring:
         yield Child("going on", self.continuing.run)
         yield Child("memory files", self.learning.notebook.run)
         yield Child("looking back", self.learning.run)
+        yield Child("titles", Titles(self.host, self.side_queries, self.injector).run)
         yield Child("long work", self.deep.run)
         yield from self.remembering.children()
         yield Child("memory commands", self.memory_command.run)

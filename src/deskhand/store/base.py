@@ -106,6 +106,8 @@ class ListPlace(msgspec.Struct, frozen=True, gc=False):
 
 
 ANYWHERE = ListPlace()
+ARCHIVE = ""
+"""Under this name `Store.folders` counts what is archived."""
 
 
 class OpenAsk(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -456,7 +458,8 @@ class Store(StatementReader, SyncStatementReader, Protocol):
         ...
 
     async def folders(self, principal: Principal) -> dict[str, int]:
-        """The folders of the visible sessions, and how many are in each that are not archived."""
+        """The folders of the visible sessions, and how many are in each that are not archived.
+        Under ARCHIVE, how many are, where there are any."""
         ...
 
     async def search_titles(

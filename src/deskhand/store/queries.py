@@ -8,8 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..types.commit import Change, Outgoing
-from ..types.events import MessageReceived, ModelReplied, decode_event
+from ..types.events import MessageReceived, ModelReplied, OptionsSet, decode_event
 from ..types.identity import Address, Inbound, Principal
+from ..types.options import SessionOptions
 from ..types.process import Process, parse_process_row
 from ..types.subagents import SubagentTask, is_subagent_session, parse_task_row
 from ..types.teams import Teammate, parse_teammate_row
@@ -161,6 +162,16 @@ async def last_event_of_kind(store: Store, session: str, kind: str) -> int:
     """The number of the session's last event of this kind, or 0 when it has none."""
     ((n,),) = await store.query("event_last_of_kind", (session, kind))
     return int(n)
+
+
+async def options_of(store: Store, session: str) -> SessionOptions:
+    """What people have set for this session, without what an agent loads by itself."""
+    found = SessionOptions()
+    for (body,) in await store.query("event_options_set", (session,)):
+        event = decode_event(body)
+        if isinstance(event, OptionsSet):
+            found = found.merge(event.options)
+    return found
 
 
 class TurnStory(msgspec.Struct, frozen=True):

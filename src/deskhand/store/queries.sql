@@ -47,6 +47,9 @@ SELECT seq, session, n, at, kind, body FROM event
 WHERE seq < ?4 AND kind IN (SELECT value FROM json_each(?1))
 AND (?2 OR session IN (SELECT session FROM session_member WHERE principal = ?3)) ORDER BY seq DESC LIMIT ?5
 
+-- event_options_set --
+SELECT body FROM event WHERE session = ? AND kind = 'options_set' ORDER BY n
+
 -- event_turn_began: the message that opened the turn which ended with this event --
 SELECT at, body FROM event WHERE session = ?1 AND kind = 'message_received' AND n < ?2 AND n > coalesce(
   (SELECT n FROM event WHERE session = ?1 AND kind = 'turn_ended' AND n < ?2 ORDER BY n DESC LIMIT 1), 0)
@@ -271,11 +274,11 @@ AND (last_at, session) < (?3, ?4)
 AND pinned = coalesce(?5, pinned) AND folder = coalesce(?6, folder) AND archived = coalesce(?7, archived)
 ORDER BY last_at DESC, session DESC LIMIT ?8
 
--- session_folders: how many conversations of theirs are in each; archived ones are in none --
-SELECT folder, count(*) FROM session
-WHERE folder <> '' AND NOT archived AND channel <> 'subagent'
+-- session_folders: how many conversations of theirs are in each; archived ones are in '' --
+SELECT CASE WHEN archived THEN '' ELSE folder END AS place, count(*) FROM session
+WHERE (folder <> '' OR archived) AND channel <> 'subagent'
 AND (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2))
-GROUP BY folder ORDER BY lower(folder), folder
+GROUP BY place ORDER BY lower(place), place
 
 -- session_titled: the same, of those whose title may hold this pattern --
 SELECT session, agent, channel, chat, title, opened_at, last_at, turns, pinned, folder, archived FROM session

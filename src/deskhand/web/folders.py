@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from ..store.base import FIRST_PAGE, ListPlace
+from ..store.base import ARCHIVE, FIRST_PAGE, ListPlace
 from ..types.options import FOLDER_CHARS, SessionOptions
 from .errors import bad_request, not_found
 from .routing import Call, Endpoint
@@ -21,6 +21,13 @@ class FolderView(msgspec.Struct, frozen=True):
     sessions: int
 
 
+class FoldersView(msgspec.Struct, frozen=True):
+    """`archived` is how many conversations are in the archive."""
+
+    folders: list[FolderView]
+    archived: int
+
+
 class FolderName(msgspec.Struct, frozen=True):
     name: Annotated[str, msgspec.Meta(max_length=FOLDER_CHARS)]
 
@@ -31,9 +38,10 @@ class MovedView(msgspec.Struct, frozen=True):
     sessions: int
 
 
-async def list_folders(call: Call) -> list[FolderView]:
+async def list_folders(call: Call) -> FoldersView:
     found = await call.web.store.folders(call.principal)
-    return [FolderView(name, count) for name, count in found.items()]
+    archived = found.pop(ARCHIVE, 0)
+    return FoldersView([FolderView(name, count) for name, count in found.items()], archived)
 
 
 async def rename_folder(call: Call) -> MovedView:
@@ -77,8 +85,8 @@ ENDPOINTS = (
         "/api/folders",
         "read",
         list_folders,
-        "List the folders of your conversations",
-        returns=list[FolderView],
+        "List the folders of your conversations, and count what is archived",
+        returns=FoldersView,
         tag="conversations",
     ),
     Endpoint(

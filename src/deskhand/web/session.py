@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ..agent.fold import fold
 from ..agent.rewind import RewindView
 from ..agent.state import State
+from ..store.queries import options_of
 from ..types import events as e
 from ..types.errors import Refused, StaleSession
 from ..types.identity import Command
@@ -156,8 +157,24 @@ async def get_detail(call: Call) -> DetailView:
     session = await require_session(call)
     state = await load_state(call, session)
     row = await require_row(call, session)
-    given = state.options
-    options = OptionsView(
+    options = _make_options_view(state.options)
+    return DetailView(
+        (await make_session_views([row], call))[0],
+        options,
+        state.usage,
+        state.model,
+        state.n,
+        state.turn is not None,
+    )
+
+
+async def get_options(call: Call) -> OptionsView:
+    """Without reading the conversation, however long it is."""
+    return _make_options_view(await options_of(call.web.store, await require_session(call)))
+
+
+def _make_options_view(given: SessionOptions) -> OptionsView:
+    return OptionsView(
         given.model or None,
         given.thinking or None,
         given.preset or None,
@@ -167,14 +184,6 @@ async def get_detail(call: Call) -> DetailView:
         bool(given.teams),
         bool(given.tracing),
         given.mode or "normal",
-    )
-    return DetailView(
-        (await make_session_views([row], call))[0],
-        options,
-        state.usage,
-        state.model,
-        state.n,
-        state.turn is not None,
     )
 
 
@@ -343,6 +352,15 @@ ENDPOINTS = (
         get_detail,
         "Get a conversation and its options",
         returns=DetailView,
+        tag=_T,
+    ),
+    Endpoint(
+        "GET",
+        f"{_S}/options",
+        "read",
+        get_options,
+        "Get the options of a conversation alone",
+        returns=OptionsView,
         tag=_T,
     ),
     Endpoint(

@@ -19,6 +19,7 @@ export const sessions = computed(
 );
 export const pinnedSessions = computed(() => (rows.value ?? []).filter(isPinned));
 export const folders = signal(null); // [{name, sessions}]; null: not asked for yet
+export const archivedCount = signal(0);
 /** How often conversations were moved between days, folders and the archive. */
 export const placesChanged = signal(0);
 export const moreSessions = computed(() => (edge.value ? loadMoreSessions : null));
@@ -107,7 +108,9 @@ function schedulePlaces() {
 
 async function loadFolders() {
   try {
-    folders.value = await get("/api/folders");
+    const found = await get("/api/folders");
+    archivedCount.value = found.archived;
+    folders.value = found.folders;
     placesChanged.value += 1;
   } catch {
     /* the list works without */

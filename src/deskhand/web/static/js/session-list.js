@@ -4,6 +4,7 @@ import { nameDay } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { html, useState } from "./lib.js";
 import {
+  archivedCount,
   asks,
   folders,
   moreSessions,
@@ -22,8 +23,14 @@ export function SessionList() {
   const all = sessions.value;
   const more = moreSessions.value;
   if (all === null) return html`<p class="hint">One moment …</p>`;
-  const isEmpty = !(all.length || more || pinnedSessions.value.length || folders.value?.length);
-  if (isEmpty && !placesChanged.value)
+  const isEmpty = !(
+    all.length ||
+    more ||
+    pinnedSessions.value.length ||
+    folders.value?.length ||
+    archivedCount.value
+  );
+  if (isEmpty)
     return html`
       <p class="hint">
         ${
@@ -51,7 +58,6 @@ export function SessionList() {
       `,
     )}
     ${more && html`<${More} key=${all.at(-1).key} more=${more} label="Show older conversations" />`}
-    <${Archive} />
   `;
 }
 
@@ -118,11 +124,12 @@ function PinnedSessions() {
 }
 
 function Folders() {
-  if (!folders.value?.length) return null;
+  if (!folders.value?.length && !archivedCount.value) return null;
   return html`
     <section aria-label="Folders">
       <h3 class="side-head">Folders</h3>
-      ${folders.value.map((one) => html`<${Folder} key=${one.name} ...${one} />`)}
+      ${(folders.value ?? []).map((one) => html`<${Folder} key=${one.name} ...${one} />`)}
+      ${archivedCount.value > 0 && html`<${Archive} />`}
     </section>
   `;
 }
@@ -149,7 +156,7 @@ function Folder({ name, sessions: count }) {
 
 function Archive() {
   const path = "/api/sessions?limit=60&brief=true&archived=true";
-  return html`<${Shelf} label="Archive" path=${path} icon="archive" />`;
+  return html`<${Shelf} label="Archive" count=${archivedCount.value} path=${path} icon="archive" />`;
 }
 
 /** Conversations that are loaded when a person opens what holds them. */

@@ -28,8 +28,8 @@ effect(() => {
   const isWhole = talk.value.first <= 1;
   if (!name || isWhole || earlier.peek().name === name) return;
   earlier.value = { name, options: {} };
-  get(sessionPath(name)).then(
-    ({ options }) => {
+  get(sessionPath(name, "/options")).then(
+    (options) => {
       if (earlier.peek().name === name) earlier.value = { name, options };
     },
     () => undefined,

@@ -60,13 +60,18 @@ export function Inbox() {
                       fresh.length > 0 &&
                       html`<${Section} title="New"><${News} rows=${fresh} /><//>`
                     }
-                    <${Section} title="Earlier">
-                      <${News} rows=${rows.filter((one) => !one.is_new)} />
-                      ${
-                        found.more &&
-                        html`<${More} key=${found.next} more=${found.more} label="Show earlier" />`
-                      }
-                    <//>
+                    ${
+                      (fresh.length < rows.length || found.more) &&
+                      html`
+                        <${Section} title="Earlier">
+                          <${News} rows=${rows.filter((one) => !one.is_new)} />
+                          ${
+                            found.more &&
+                            html`<${More} key=${found.next} more=${found.more} label="Show earlier" />`
+                          }
+                        <//>
+                      `
+                    }
                   `
                 : html`
                     <${Empty}>
@@ -107,7 +112,6 @@ function Waiting() {
 }
 
 function News({ rows }) {
-  if (!rows.length) return html`<${Empty}>Nothing else.<//>`;
   return html`
     <ul class="rows">
       ${rows.map(
@@ -115,9 +119,11 @@ function News({ rows }) {
           <li key=${one.seq} class=${one.is_new ? "new" : ""}>
             <${Icon} name=${one.kind === "failed" ? "warn" : "check"} />
             <span class="grow">
-              <a href=${sessionHref(one.name)}>${one.title || "Untitled"}</a>
-              ${one.kind === "failed" && html`<span class="tag bad">failed</span>`}
-              ${BY[one.by] && html`<span class="tag">${BY[one.by]}</span>`}
+              <span class="row">
+                <a href=${sessionHref(one.name)}>${one.title || "Untitled"}</a>
+                ${one.kind === "failed" && html`<span class="tag bad">failed</span>`}
+                ${BY[one.by] && html`<span class="tag">${BY[one.by]}</span>`}
+              </span>
               <span class="small muted">${one.text}</span>
             </span>
             <span class="tiny muted" title=${formatDateTime(one.at)}>

@@ -23,6 +23,7 @@ export const KEYS = {
   "defaults.browser": ["where Chromium is installed", "Whether it may use web pages in Chromium."],
   "defaults.desktop": ["false", "Whether it may"],
   "defaults.on_server": ["false", "Whether the server drives its conversations itself, where workers share the work."],
+  "defaults.titles": ["true", "Have the cheap model name a conversation after its first turn. Small models on this machine are not asked; without a name, it is called by its first words."],
   "defaults.cheap_model": ["the first of models", "The model for side questions of tools: about a page, or about a field of a document."],
   "defaults.compact_model": ["cheap_model", "The model that summarizes what no longer fits into the context."],
   "defaults.compact_temperature": ["the model's own", "Its sampling temperature for that, 0 to 2."],

@@ -3,3 +3,5 @@ CREATE TABLE inbox_seen(
   person TEXT COLLATE "C" PRIMARY KEY,
   seq BIGINT NOT NULL
 );
+-- How a conversation is held is asked for when the page shows the end of a long one.
+CREATE INDEX event_options ON event(session, n) WHERE kind = 'options_set';

@@ -3,3 +3,5 @@ CREATE TABLE inbox_seen(
   person TEXT PRIMARY KEY,
   seq INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+-- How a conversation is held is asked for when the page shows the end of a long one.
+CREATE INDEX event_options ON event(session, n) WHERE kind = 'options_set';
