@@ -58,7 +58,7 @@ async def test_search_usage_and_lists(served: Served) -> None:
     used = await served.owner.get("/api/usage?range=today")
     assert used["total"] == {
         **{"prompt_tokens": 20, "completion_tokens": 20, "total_tokens": 40},
-        **{"api_calls": 2, "cost": 0.0, "known_cost": 0.0},
+        **{"api_calls": 2, "cost": 0.0, "known_cost": 0.0, "unpriced_calls": 0},
     }
     assert [line["id"] for line in used["models"]] == ["scripted/echo"] and len(used["days"]) == 1
     assert [line["session_id"] for line in (await eve.get("/api/usage?range=all"))["sessions"]] == [

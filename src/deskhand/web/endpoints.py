@@ -36,6 +36,7 @@ from . import (
     subagents,
     tasks,
     team,
+    usage,
     waiting,
     watch,
 )
@@ -59,6 +60,7 @@ MODULES = (
     tasks,
     team,
     lookup,
+    usage,
     processes,
     subagents,
     changes,

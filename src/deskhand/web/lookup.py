@@ -1,27 +1,21 @@
-"""Looked up across one's conversations: what was said and what it cost, what waits, what is allowed
-for good."""
+"""Looked up across one's conversations: what was said, what waits, what is allowed for good."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 import msgspec
 
-from ..store.base import LAST_SEQ, Hit, OpenAsk, Used
-from .conversations import PREVIEW_CHARS
+from ..store.base import LAST_SEQ, Hit, OpenAsk
 from .errors import not_found
 from .names import format_session_name, parse_session_name
 from .routing import Call, Endpoint
-from .views import GrantView, Price
+from .views import GrantView
 from .visible_sessions import require_session
 
-DAY_S = 86_400
 MARK_BEGIN = "\ue000"
 MARK_END = "\ue001"
 """Around each word that was searched for: no text has them by itself (the private use area)."""
-RANGE_DAYS = {"today": 0, "7d": 6, "30d": 29}
 MAX_RESULTS = 100
 
 
@@ -48,56 +42,6 @@ class SearchResult(msgspec.Struct, frozen=True):
     role: str
     excerpt: str
     seq: int
-
-
-class Range(msgspec.Struct, frozen=True):
-    """`range`: since midnight (UTC), the last seven or thirty days, or everything."""
-
-    range: Literal["today", "7d", "30d", "all"] = "all"
-
-
-class Sum(msgspec.Struct, frozen=True):
-    """`cost` is in US dollars by the prices of the catalogue; None where one of them is not known.
-    `known_cost` is what those that are known come to."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-    api_calls: int
-    cost: float | None
-    known_cost: float = 0.0
-
-
-class SessionUsage(msgspec.Struct, frozen=True):
-    """A sum of one conversation; `preview` is how it began."""
-
-    session_id: str
-    preview: str
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-    api_calls: int
-    cost: float | None
-    known_cost: float = 0.0
-
-
-class UsageLine(msgspec.Struct, frozen=True):
-    """A sum of one model or day, whose name is `id`."""
-
-    id: str
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-    api_calls: int
-    cost: float | None
-    known_cost: float = 0.0
-
-
-class UsageSummary(msgspec.Struct, frozen=True):
-    total: Sum
-    sessions: list[SessionUsage]
-    models: list[UsageLine]
-    days: list[UsageLine]
 
 
 class AskView(msgspec.Struct, frozen=True):
@@ -159,62 +103,6 @@ def mark_excerpt(hit: Hit) -> str:
     return "".join([*out, text[at:]])
 
 
-async def get_usage(call: Call) -> UsageSummary:
-    span = RANGE_DAYS.get(call.query.range)
-    today = call.web.clock.now() // DAY_S * DAY_S
-    since = 0.0 if span is None else today - span * DAY_S
-    rows = [row for row in await call.web.store.usage(call.principal, since) if row.day >= since]
-    price = call.web.admin.price
-    who = call.principal
-    agent = call.web.admin.agents[0]
-
-    def sum_by(of: Callable[[Used], str]) -> list[tuple[str, Sum]]:
-        names = dict.fromkeys(of(row) for row in rows)
-        found = [
-            (name, sum_usage([row for row in rows if of(row) == name], price)) for name in names
-        ]
-        return sorted(found, key=lambda line: -line[1].total_tokens)
-
-    def lines_by(of: Callable[[Used], str]) -> list[UsageLine]:
-        return [UsageLine(name, *msgspec.structs.astuple(each)) for name, each in sum_by(of)]
-
-    titles = {row.session: row.title for row in rows}
-    sessions = [
-        SessionUsage(
-            format_session_name(key, who, agent),
-            titles[key][:PREVIEW_CHARS],
-            *msgspec.structs.astuple(each),
-        )
-        for key, each in sum_by(lambda row: row.session)
-    ]
-    days = lines_by(lambda row: datetime.fromtimestamp(row.day, UTC).date().isoformat())
-    models = lines_by(lambda row: row.model)
-    return UsageSummary(
-        sum_usage(rows, price), sessions, models, sorted(days, key=lambda line: line.id)
-    )
-
-
-def sum_usage(rows: Iterable[Used], price: Callable[[str], Price | None]) -> Sum:
-    """What these came to."""
-    read = written = calls = 0
-    known = 0.0
-    whole = True
-    for row in rows:
-        read = read + row.input_tokens
-        written = written + row.output_tokens
-        calls = calls + row.calls
-        each = price(row.model)
-        if each is None:
-            whole = False
-            continue
-        fresh = row.input_tokens - row.cached_tokens
-        known += (
-            fresh * each.read + row.cached_tokens * each.cached + row.output_tokens * each.written
-        ) / 1e6
-    known = round(known, 6)
-    return Sum(read, written, read + written, calls, known if whole else None, known)
-
-
 async def list_approvals(call: Call) -> list[AskView]:
     return [_ask_view(call, each) for each in await call.web.store.open_asks(call.principal)]
 
@@ -264,17 +152,6 @@ ENDPOINTS = (
         "Search messages",
         query=SearchQuery,
         returns=list[SearchResult],
-        tag=_T,
-    ),
-    Endpoint(
-        "GET",
-        "/api/usage",
-        "read",
-        get_usage,
-        "Get token usage and cost",
-        query=Range,
-        returns=UsageSummary,
-        invalid=422,
         tag=_T,
     ),
     Endpoint(
