@@ -170,8 +170,8 @@ agentdojo: $(DOJO)/.ready ## Let a model that obeys every injection loose, and w
 	@nice -n 5 $(DOJO)/bin/python bench/agentdojo/run.py --write docs/safety-figures.md $(DOJO_ARGS)
 
 references: $(VENV)/.dev ## Write the pages about commands and settings anew, from the code
-	@$(BIN)/python scripts/settings_keys.py
 	@$(BIN)/python scripts/make_references.py
+	@$(BIN)/python scripts/settings_keys.py
 	@$(BIN)/python scripts/make_quality_table.py
 
 screenshots: $(VENV)/.dev ## Take the pictures of the page, and the recording of a terminal, anew

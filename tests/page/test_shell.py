@@ -7,19 +7,10 @@ import pytest
 from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect
 
 from .conftest import Desk, answer, say
+from .used import make_usage
 
 pytestmark = pytest.mark.timeout(120)
 PHONE: ViewportSize = {"width": 390, "height": 844}
-KNOWN = {"prompt_tokens": 900, "completion_tokens": 100, "total_tokens": 1000, "api_calls": 3}
-USED = {
-    "total": {**KNOWN, "cost": None, "known_cost": 1.82},
-    "models": [
-        {"id": "big/one", **KNOWN, "cost": 1.82},
-        {"id": "home/made", **KNOWN, "cost": None},
-    ],
-    "sessions": [{"session_id": "x", "preview": "", **KNOWN, "cost": None}],
-    "days": [],
-}
 
 
 def test_a_command_may_come_first(page: Page) -> None:
@@ -105,10 +96,12 @@ def test_nothing_sticks_out_on_a_phone(browser: Browser, desk: Desk, signed: Sto
         page.get_by_label("Message to Deskhand").fill("")
         desk.release()
         page.locator(".did").wait_for()
-        page.route("**/api/usage?*", lambda route: route.fulfill(json=USED))
+        page.route("**/api/usage?*", lambda route: route.fulfill(json=make_usage()))
         page.goto("/#/settings/usage")
-        expect(page.locator(".figures")).to_contain_text("$1.82+")
+        expect(page.locator(".figures")).to_contain_text("$3.82")
+        expect(page.locator(".figures")).to_contain_text("plus 12 calls of unknown price")
         expect(page.get_by_text("The price of home/made is not known")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
         assert page.evaluate(
             "[...document.querySelectorAll('.figures div')].every((c) => c.scrollWidth <= "
             "c.clientWidth)"

@@ -1,5 +1,5 @@
-"""What was used and what it cost: by model, day, agent and person, calls of unknown price beside the
-sum, and what the month will come to."""
+"""What was used and what it cost: by model, day, agent and person; calls of unknown price beside the
+sum; what the month will come to."""
 
 from __future__ import annotations
 

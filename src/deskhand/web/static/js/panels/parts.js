@@ -66,6 +66,33 @@ export function Section({ title, note, action, children }) {
   `;
 }
 
+/** What is behind a disclosure: `children()` is drawn when it is opened. */
+export function Folded({ summary, children }) {
+  const [open, setOpen] = useState(false);
+  return html`
+    <details onToggle=${(event) => setOpen(event.target.open)}>
+      <summary class="small">${summary}</summary>
+      ${open && children()}
+    </details>
+  `;
+}
+
+/** The first of many rows, and a button for `step` more of them: `[rows, button]`. */
+export function useSomeRows(rows, first, step = 100) {
+  const [most, setMost] = useState(first);
+  const left = rows.length - most;
+  const button =
+    left > 0 &&
+    html`
+      <p>
+        <button type="button" class="btn little" onClick=${() => setMost(most + step)}>
+          Show more <span class="muted">(${left} left)</span>
+        </button>
+      </p>
+    `;
+  return [rows.slice(0, most), button];
+}
+
 /** A button that must be pressed twice, so that nothing is lost by mistake. */
 export function ConfirmButton({ label, confirm, onYes, little = true }) {
   const [asked, setAsked] = useState(false);

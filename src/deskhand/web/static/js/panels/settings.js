@@ -1,171 +1,316 @@
-// The configuration in effect, and the keys that may be changed here, each with its description.
+// The configuration in effect, in groups, and each key with what it does and its default.
 
 import { call } from "../api.js";
 import { pluralize } from "../format.js";
-import { html, useState } from "../lib.js";
-import { announce, attempt, hasScope } from "../state.js";
-import { KEYS } from "./keys.js";
-import { Empty, Loaded, Section, useFetch } from "./parts.js";
+import { html, signal, useEffect, useMemo, useState } from "../lib.js";
+import { announce } from "../state.js";
+import { Empty, Loaded, Section, useFetch, useSomeRows } from "./parts.js";
+import {
+  ALL_KEYS,
+  checkTyped,
+  describeKey,
+  expandKeys,
+  findGroup,
+  formatSetting,
+  GROUPS,
+  HIDDEN,
+  isChanged,
+  nameSection,
+  nameType,
+  parseSetting,
+  plainProblem,
+  readValue,
+} from "./settings-keys.js";
 
-/** The groups by their first words, and what they are called. */
-const GROUPS = [
-  ["Agents and models", ["defaults", "agents", "permission_mode", "bindings"]],
-  ["Budgets and long work", ["budgets", "deep_work", "processes"]],
-  ["Memory and learning", ["memory", "reflection", "skills_review"]],
-  ["The web", ["web_fetch", "web_search", "egress"]],
-  ["Jobs", ["jobs", "heartbeat"]],
-  ["Undo", ["undo"]],
-];
-const REST = "Deskhand itself";
+const query = signal("");
+
+/** Show the settings in which these words occur when the page is opened. */
+export function findSetting(words) {
+  query.value = words;
+}
 
 export function Settings() {
   const found = useFetch("/api/settings");
-  const [query, setQuery] = useState("");
   return html`
     <${Loaded} result=${found} what="the configuration">
-      ${(data) => {
-        const wanted = query.trim().toLowerCase();
-        const keys = data.keys.flatMap((key) => expandKey(key, data.config));
-        const shown = keys.filter((key) =>
-          `${key} ${explainKey(key).join(" ")}`.toLowerCase().includes(wanted),
-        );
-        const groups = [...GROUPS.map(([title]) => title), REST]
-          .map((title) => [title, shown.filter((key) => findGroup(key) === title)])
-          .filter(([, all]) => all.length);
-        return html`
-          <div class="stack wide">
-            <${Section}
-              title="File"
-              note=${
-                "You can also edit this file. Most changes apply immediately, the others at the " +
-                "next start."
-              }
-            >
-              <p><code class="wrap">${data.file}</code></p>
-              ${(data.warnings ?? []).map(
-                (warning) => html`<p class="note warn" key=${warning}>${warning}</p>`,
-              )}
-            <//>
-            ${
-              keys.length > 0 &&
-              html`
-                <${Section}
-                  title="Change a setting"
-                  note="It is checked before it is kept. An empty field is the default."
-                >
-                  <input
-                    class="input"
-                    type="search"
-                    aria-label="Find a setting"
-                    placeholder="Find a setting"
-                    value=${query}
-                    onInput=${(event) => setQuery(event.target.value)}
-                  />
-                  ${groups.map(
-                    ([title, all]) => html`
-                      <details
-                        key=${title}
-                        open=${
-                          Boolean(wanted) ||
-                          all.some((key) => readValue(data.config, key) !== undefined)
-                        }
-                      >
-                        <summary>
-                          ${title}${" "}
-                          <span class="small muted">${pluralize(all.length, "setting")}</span>
-                        </summary>
-                        <ul class="rows">
-                          ${all.map(
-                            (key) => html`
-                              <li key=${key}>
-                                <${SettingField}
-                                  name=${key}
-                                  value=${readValue(data.config, key)}
-                                  reload=${found.reload}
-                                />
-                              </li>
-                            `,
-                          )}
-                        </ul>
-                      </details>
-                    `,
-                  )}
-                  ${!groups.length && html`<${Empty}>No matching setting.<//>`}
-                <//>
-              `
-            }
-            <${Section} title="All of it" note="Without secrets.">
-              <pre class="as-is plain" tabindex="0">${JSON.stringify(data.config, null, 2)}</pre>
-            <//>
-          </div>
-        `;
-      }}
+      ${(data) => html`<${Configuration} data=${data} reload=${found.reload} />`}
     <//>
   `;
 }
 
-const readValue = (config, key) => key.split(".").reduce((value, part) => value?.[part], config);
-
-/** A key with NAME in it, once for each name that the configuration has. */
-function expandKey(key, config) {
-  const [group, place, ...rest] = key.split(".");
-  return place === "NAME"
-    ? Object.keys(config[group] ?? {}).map((name) => [group, name, ...rest].join("."))
-    : [key];
+/** All keys with what is known of them, in the order of the groups and their sections. */
+function readSettings({ config, keys: writable }) {
+  const writableKeys = new Set(expandKeys(writable, config));
+  const keys = new Set([...expandKeys(ALL_KEYS, config), ...writableKeys]);
+  const settings = [...keys].map((key) => {
+    const about = describeKey(key);
+    const value = readValue(config, key);
+    return {
+      ...about,
+      key,
+      value,
+      group: findGroup(key),
+      section: nameSection(key),
+      changed: isChanged(value, about.without),
+      writable: writableKeys.has(key),
+      words: `${key} ${about.without} ${about.does}`.toLowerCase(),
+    };
+  });
+  return GROUPS.map((group) => ({ group, settings: sortBySection(group, settings) }));
 }
 
-const findGroup = (key) =>
-  (GROUPS.find(([, words]) => words.includes(key.split(".")[0])) ?? [REST])[0];
-
-/** What applies without this key, and what the key does. */
-function explainKey(key) {
-  const [group, , ...rest] = key.split(".");
-  return (
-    KEYS[key] ??
-    KEYS[`${group}.NAME.${rest.join(".")}`] ??
-    KEYS[`defaults.${rest.join(".")}`] ?? ["", ""]
+/** Of one group, in the order in which it names the sections. */
+function sortBySection(group, settings) {
+  const begins = group.begins.map((begin) => begin.split(".")[0]);
+  const rank = ({ key }) => {
+    const [section] = key.split(".");
+    const at = begins.indexOf(section === "agents" ? "defaults" : section);
+    return at + (section === "agents" ? 0.5 : 0);
+  };
+  const own = settings.filter((one) => one.group === group);
+  const sections = [...new Set(own.map((one) => one.section))];
+  return own.sort(
+    (one, two) =>
+      Number(two.section === "General") - Number(one.section === "General") ||
+      rank(one) - rank(two) ||
+      sections.indexOf(one.section) - sections.indexOf(two.section),
   );
 }
 
-function formatSetting(value) {
-  if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-function SettingField({ name, value, reload }) {
-  const shown = formatSetting(value);
-  const [text, setText] = useState(null);
-  const [without, does] = explainKey(name);
-  const saveSetting = (event) => {
-    event.preventDefault();
-    let wanted = text.trim() === "" ? null : text;
-    try {
-      wanted = JSON.parse(text);
-    } catch {
-      /* then it is a word */
-    }
-    attempt(async () => {
-      await call("PATCH", "/api/settings", { key: name, value: wanted });
-      setText(null);
-      announce(`${name} is set`);
-      reload();
-    });
-  };
+function Configuration({ data, reload }) {
+  const [onlyChanged, setOnlyChanged] = useState(false);
+  useEffect(() => () => findSetting(""), []);
+  const words = query.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const groups = useMemo(() => readSettings(data), [data]);
+  const changed = groups.flatMap(({ settings }) => settings.filter((one) => one.changed)).length;
+  const shown = groups
+    .map(({ group, settings }) => ({
+      group,
+      settings: settings.filter(
+        (one) => (!onlyChanged || one.changed) && words.every((word) => one.words.includes(word)),
+      ),
+    }))
+    .filter(({ settings }) => settings.length);
   return html`
-    <form class="row wrap grow key" onSubmit=${saveSetting}>
-      <label class="grow" for=${`key-${name}`}>
-        <code>${name}</code>
-        ${does && html`<span class="small muted">${does}</span>`}
-      </label>
-      <input
-        class="input"
-        id=${`key-${name}`}
-        value=${text ?? shown}
-        placeholder=${without ? `default: ${without}` : "not set"}
-        disabled=${!hasScope("admin")}
-        onInput=${(event) => setText(event.target.value)}
-      />
-      <button class="btn little" disabled=${text === null || text === shown}>Save</button>
-    </form>
+    <div class="stack wide">
+      ${(data.warnings ?? []).map(
+        (warning) => html`<p class="note warn" key=${warning}>${warning}</p>`,
+      )}
+      <div class="row wrap find-setting" role="search">
+        <input
+          class="input grow"
+          type="search"
+          aria-label="Find a setting"
+          placeholder="Find a setting, such as time zone or cost"
+          value=${query.value}
+          onInput=${(event) => findSetting(event.target.value)}
+        />
+        <label class="row">
+          <input
+            type="checkbox"
+            checked=${onlyChanged}
+            onChange=${(event) => setOnlyChanged(event.target.checked)}
+          />
+          Only changed <span class="muted">(${changed})</span>
+        </label>
+      </div>
+      ${shown.map(
+        ({ group, settings }) => html`
+          <${Group}
+            key=${group.title}
+            group=${group}
+            settings=${settings}
+            open=${words.length > 0 || onlyChanged}
+            reload=${reload}
+          />
+        `,
+      )}
+      ${
+        !shown.length &&
+        html`
+          <${Empty}>
+            ${onlyChanged && !words.length ? "Everything has its default." : "No matching setting."}
+          <//>
+        `
+      }
+      <${Section}
+        title="The file"
+        note=${
+          "You can also edit this file. Most changes apply at once, those marked “restart” at the " +
+          "next start."
+        }
+      >
+        <p><code class="wrap">${data.file}</code></p>
+        <details>
+          <summary class="small">All that is set, without secrets</summary>
+          <pre class="as-is plain" tabindex="0">${JSON.stringify(data.config, null, 2)}</pre>
+        </details>
+      <//>
+    </div>
   `;
 }
+
+function Group({ group, settings, open, reload }) {
+  const [toggled, setToggled] = useState(false);
+  const changed = settings.filter((one) => one.changed).length;
+  return html`
+    <details
+      class="group"
+      open=${open}
+      onToggle=${(event) => setToggled(event.target.open)}
+    >
+      <summary>
+        <span class="grow">
+          <strong>${group.title}</strong>
+          <span class="small muted">${group.note}</span>
+        </span>
+        ${changed > 0 && html`<span class="tag good">${changed} changed</span>`}
+        <span class="small muted">${pluralize(settings.length, "setting")}</span>
+      </summary>
+      ${(open || toggled) && html`<${SettingRows} settings=${settings} reload=${reload} />`}
+    </details>
+  `;
+}
+
+function SettingRows({ settings, reload }) {
+  const [shown, more] = useSomeRows(settings, 100);
+  const sections = [...new Set(shown.map((one) => one.section))];
+  return html`
+    ${sections.map(
+      (section) => html`
+        <section key=${section} aria-label=${section}>
+          <h3>${section}</h3>
+          <ul class="rows">
+            ${shown
+              .filter((one) => one.section === section)
+              .map((one) => html`<${Setting} key=${one.key} setting=${one} reload=${reload} />`)}
+          </ul>
+        </section>
+      `,
+    )}
+    ${more}
+  `;
+}
+
+function Setting({ setting, reload }) {
+  const { key, does, without, changed, restart } = setting;
+  const kind = setting.choices ? "" : nameType(setting.type);
+  const id = `key-${key}`;
+  return html`
+    <li class="setting">
+      <div class="row wrap">
+        <label for=${setting.writable ? id : null}><code>${key}</code></label>
+        ${changed && html`<span class="tag good">changed</span>`}
+        ${restart && html`<span class="tag" title="Applies at the next start">restart</span>`}
+      </div>
+      <p class="small" id=${`${id}-about`}>${does}</p>
+      <p class="small muted">
+        Default: ${["", "[]", "{}"].includes(without) ? "none" : without}${kind && ` · ${kind}`}
+      </p>
+      ${
+        setting.writable
+          ? html`<${SettingForm} id=${id} setting=${setting} reload=${reload} />`
+          : html`<${Locked} setting=${setting} />`
+      }
+    </li>
+  `;
+}
+
+/** A key that opens the machine or decides who may: it is set where Deskhand runs. */
+const Locked = ({ setting }) => html`
+  <p class="small">
+    ${
+      setting.value !== undefined &&
+      html`Now: <code class="wrap">${formatSetting(setting.value) || "hidden"}</code>. `
+    }
+    To change it, type on the machine:${" "}
+    <code class="wrap">deskhand config set ${setting.key} …</code>
+  </p>
+`;
+
+function SettingForm({ id, setting, reload }) {
+  const { key, value, type, choices } = setting;
+  const shown = formatSetting(value);
+  const [text, setText] = useState(null);
+  const [error, setError] = useState("");
+  const [busy, setBusy] = useState(false);
+  const send = async (wanted, said) => {
+    setBusy(true);
+    setError("");
+    try {
+      const { config } = await call("PATCH", "/api/settings", { key, value: wanted });
+      setText(null);
+      announce(said);
+      if (wanted === null && readValue(config, key) !== undefined)
+        setError("The file does not set it any more, but an environment variable does.");
+      reload();
+    } catch (problem) {
+      fail(plainProblem(problem.message));
+    }
+    setBusy(false);
+  };
+  const fail = (why) => {
+    setError(why);
+    announce(why, true);
+  };
+  const save = (event) => {
+    event.preventDefault();
+    const wrong = checkTyped(text, type);
+    if (wrong) fail(wrong);
+    else send(parseSetting(text, type), `${key} is set`);
+  };
+  const field = {
+    class: "input",
+    id,
+    disabled: busy,
+    "aria-describedby": error ? `${id}-error ${id}-about` : `${id}-about`,
+    "aria-invalid": error ? "true" : null,
+  };
+  const edit = (event) => {
+    setText(event.target.value);
+    setError("");
+  };
+  return html`
+    <form class="row key" onSubmit=${save}>
+      ${
+        choices
+          ? html`
+              <select ...${field} value=${text ?? shown} onChange=${edit}>
+                <option value="">${setting.without ? `Default: ${setting.without}` : "Default"}</option>
+                ${listChoices(choices, shown).map(
+                  (choice) => html`<option key=${choice} value=${choice}>${choice}</option>`,
+                )}
+              </select>
+            `
+          : html`
+              <input
+                ...${field}
+                value=${text ?? shown}
+                placeholder=${value === HIDDEN ? "hidden" : setting.without}
+                onInput=${edit}
+              />
+            `
+      }
+      <button class="btn little" disabled=${busy || text === null || text === shown}>Save</button>
+      ${
+        setting.changed &&
+        html`
+          <button
+            type="button"
+            class="btn little quiet"
+            disabled=${busy}
+            aria-label=${`Reset ${key} to the default`}
+            onClick=${() => send(null, `${key} has its default again`)}
+          >
+            Reset to default
+          </button>
+        `
+      }
+    </form>
+    ${error && html`<p class="small failed" id=${`${id}-error`}>${error}</p>`}
+  `;
+}
+
+/** The values that a key allows, and the one that it has. */
+const listChoices = (choices, shown) =>
+  shown === "" || choices.includes(shown) ? choices : [...choices, shown];
