@@ -4,7 +4,7 @@ axe-core 4.14.1."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from deskhand.web.page import STATIC
 
 from .conftest import Desk
 from .states import LOOKS, STATES, settle
+from .used import make_usage
 
 pytestmark = pytest.mark.timeout(180)
 AXE = Path(__file__).parent / "data" / "axe.min.js"
@@ -73,6 +74,57 @@ PANELS = re.findall(
     r'^  \["(\w+)", "', (STATIC / "js" / "settings-pages.js").read_text(), re.MULTILINE
 )
 ALL = RUN.replace('.filter((rule) => ["serious", "critical"].includes(rule.impact))', "")
+
+
+def show_charts(page: Page, url: str) -> None:
+    page.route("**/api/usage?*", lambda route: route.fulfill(json=make_usage()))
+    page.goto(f"{url}/#/settings/usage")
+    page.get_by_role("button", name="anna $0.70").click()
+    for table in page.get_by_text("Show as a table").all():
+        table.click()
+
+
+def open_health(page: Page, url: str) -> None:
+    page.goto(f"{url}/#/settings/health")
+    page.get_by_text("checks passed").wait_for()
+    for part in page.locator(".page summary").all():
+        part.click()
+
+
+def open_configuration(page: Page, url: str) -> None:
+    page.goto(f"{url}/#/settings/settings")
+    page.get_by_label("Find a setting").fill("web")
+    page.get_by_label("web_fetch.pause_s", exact=True).fill("soon")
+    page.get_by_role("listitem").filter(has_text="web_fetch.pause_s").get_by_role(
+        "button", name="Save"
+    ).click()
+    page.locator(".failed").wait_for()
+
+
+@pytest.mark.parametrize("show", [show_charts, open_health, open_configuration])
+def test_nothing_at_all_in_charts_health_and_configuration(
+    looked_at: Page, desk: Desk, signed: StorageState, show: Callable[[Page, str], None]
+) -> None:
+    page, found = looked_at, dict[str, list[str]]()
+    for cookie in signed["cookies"]:
+        page.context.add_cookies(
+            [{"name": cookie["name"], "value": cookie["value"], "url": desk.url}]
+        )
+    page.goto("about:blank")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    show(page, desk.url)
+    settle(page)
+    page.evaluate(AXE.read_text())
+    for scheme in ("light", "dark"):
+        for width, height in ((1440, 900), (390, 844)):
+            page.set_viewport_size({"width": width, "height": height})
+            page.evaluate("scheme => { document.documentElement.dataset.theme = scheme }", scheme)
+            found[f"{scheme} {width}"] = page.evaluate(ALL)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            inside = "e => e.scrollWidth <= e.clientWidth"
+            assert page.locator(".page").evaluate(inside), (scheme, width)
+    page.unroute_all()
+    assert not any(found.values()), found
 
 
 def test_nothing_at_all_in_lists_and_settings(
