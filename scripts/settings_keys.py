@@ -1,5 +1,5 @@
-"""Writes what the page says of each key of the configuration: its default and what it does, from the
-table in docs/configuration.md, and its type, from docs/configuration-reference.md.
+"""Writes what the page says of each key of the configuration: its default and what it does, from
+the table in docs/configuration.md, and its type, from docs/configuration-reference.md.
 
 Run it after these have changed; a test compares them.
 """

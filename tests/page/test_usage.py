@@ -120,6 +120,14 @@ def test_a_row_leads_to_what_was_dear_about_it(routed_page: Page) -> None:
     assert asked[-1] == {"range": ["7d"]}
 
 
+def test_what_nobody_in_particular_used_leads_nowhere(routed_page: Page) -> None:
+    page = routed_page
+    show(page, make_usage(people=[make_sum(1000, 1, 0.7, id="")]))
+    by_person = page.get_by_role("figure", name="By person")
+    expect(by_person.get_by_role("listitem")).to_contain_text("Nobody in particular")
+    expect(by_person.get_by_role("button")).to_have_count(0)
+
+
 def test_before_the_first_message_it_says_what_it_is_good_for(routed_page: Page) -> None:
     page = routed_page
     show(page, make_unused())

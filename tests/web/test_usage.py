@@ -1,5 +1,5 @@
-"""What was used and what it cost: by model, day, agent and person; calls of unknown price beside the
-sum; what the month will come to."""
+"""What was used and what it cost: by model, day, agent and person; calls of unknown price beside
+the sum; what the month will come to."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ DEAR = "anthropic/claude-sonnet-5"
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
 OWNER_PERSON = Principal("owner", ("owner",))
 EVE = Principal("eve", ("member",))
+HER_JOB = Principal("job:morning", ("member",), "clock", "eve")
 
 
 async def use(
@@ -65,6 +66,7 @@ async def test_by_agent_and_person_and_what_a_line_is_made_of(served: Served) ->
     await use(served, "careful/web:owner:also", "unknown/one", now)
     await use(served, "default/telegram:bot:group", "unknown/one", now)
     await use_again(served, "default/telegram:bot:group", now, EVE)
+    await use(served, "default/job:morning", "unknown/one", now, HER_JOB)
 
     used = await served.owner.get("/api/usage?range=7d")
     assert {line["id"]: line["api_calls"] for line in used["agents"]} == {
@@ -73,7 +75,7 @@ async def test_by_agent_and_person_and_what_a_line_is_made_of(served: Served) ->
     }
     assert {line["id"]: line["api_calls"] for line in used["people"]} == {
         "owner": 2,
-        "eve": 1,
+        "eve": 2,
         "eve, owner": 2,
     }
 
@@ -82,16 +84,20 @@ async def test_by_agent_and_person_and_what_a_line_is_made_of(served: Served) ->
         assert found["total"]["api_calls"] == sum(row["api_calls"] for row in found["sessions"])
         return {row["session_id"] for row in found["sessions"]}
 
-    assert await sessions("person=eve") == {"default~web:eve:hers"}
+    assert await sessions("person=eve") == {"default~web:eve:hers", "default~job:morning"}
     assert await sessions("person=eve,%20owner") == {"default~telegram:bot:group"}
     assert await sessions("agent=careful") == {"careful~web:owner:also"}
     assert await sessions(f"model={DEAR}") == {"mine"}
-    assert len(await sessions(f"day={datetime.fromtimestamp(now, UTC):%Y-%m-%d}")) == 4
+    assert len(await sessions(f"day={datetime.fromtimestamp(now, UTC):%Y-%m-%d}")) == 5
     assert await sessions("day=2001-01-01") == set()
 
     hers = await eve.get("/api/usage?range=7d")
     assert hers["people"] == []
-    assert {row["session_id"] for row in hers["sessions"]} == {"hers", "default~telegram:bot:group"}
+    assert {row["session_id"] for row in hers["sessions"]} == {
+        "hers",
+        "default~telegram:bot:group",
+        "default~job:morning",
+    }
     assert (await eve.get("/api/usage?range=7d&person=owner"))["sessions"] == []
     assert problem(await eve.ask("GET", "/api/usage?range=year"))[0] == 422
 

@@ -65,28 +65,39 @@ export function DayChart({ days, summary, formatValue, pick }) {
 
 /**
  * A bar for each row, beside its name and its value. `rows` are `{id, name, value, text}`, the
- * largest first. Each is a button that calls `pick(row)`; `picked` is the id of the one that was.
+ * largest first. Each with an id is a button that calls `pick(row)`; `picked` is the id of the one
+ * that was.
  */
 export function ShareChart({ rows, pick, picked }) {
   const [shown, more] = useSomeRows(rows, 6, 20);
   const most = Math.max(...rows.map((row) => row.value)) || 1;
+  const drawBar = (row) => html`
+    <span class="name">${row.name}</span>
+    <span class="amount">${row.text}</span>
+    <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="track" width="100" height="6" />
+      <rect class="bar" width=${(100 * row.value) / most} height="6" />
+    </svg>
+  `;
   return html`
     <ol class="shares">
       ${shown.map(
         (row) => html`
           <li key=${row.id}>
-            <button
-              type="button"
-              aria-pressed=${String(row.id === picked)}
-              onClick=${() => pick(row)}
-            >
-              <span class="name">${row.name}</span>
-              <span class="amount">${row.text}</span>
-              <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-                <rect class="track" width="100" height="6" />
-                <rect class="bar" width=${(100 * row.value) / most} height="6" />
-              </svg>
-            </button>
+            ${
+              row.id
+                ? html`
+                    <button
+                      type="button"
+                      class="share"
+                      aria-pressed=${String(row.id === picked)}
+                      onClick=${() => pick(row)}
+                    >
+                      ${drawBar(row)}
+                    </button>
+                  `
+                : html`<div class="share">${drawBar(row)}</div>`
+            }
           </li>
         `,
       )}

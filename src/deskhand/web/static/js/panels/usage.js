@@ -39,7 +39,8 @@ function Report({ recent }) {
   const [range, setRange] = useState("30d");
   const [picked, setPicked] = useState(null);
   const other = useFetch(range === "30d" ? "" : `/api/usage?range=${range}`);
-  const detail = range === "30d" ? { data: recent } : other;
+  const detail =
+    range === "30d" ? { data: recent } : { ...other, data: other.stale ? undefined : other.data };
   const [, , period] = RANGES.find(([id]) => id === range);
   const setPeriod = (id) => {
     setRange(id);
@@ -337,7 +338,7 @@ function Shares({ title, kind, rows, unit, pick, picked }) {
     <figure class="chart" aria-label=${title}>
       <h4>${title}</h4>
       <figcaption class="small muted">${summary}</figcaption>
-      <${ShareChart} rows=${shown} pick=${(row) => row.id && pick(row)} picked=${picked} />
+      <${ShareChart} rows=${shown} pick=${pick} picked=${picked} />
       <${ChartTable}
         name=${`Usage ${title.toLowerCase()}`}
         rows=${shown}
