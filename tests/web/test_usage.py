@@ -70,7 +70,7 @@ async def test_by_agent_and_person_and_what_a_line_is_made_of(served: Served) ->
 
     used = await served.owner.get("/api/usage?range=7d")
     assert {line["id"]: line["api_calls"] for line in used["agents"]} == {
-        "default": 4,
+        "default": 5,
         "careful": 1,
     }
     assert {line["id"]: line["api_calls"] for line in used["people"]} == {
