@@ -304,7 +304,14 @@ const EVENTS = {
   },
   undone(next, event, recorded) {
     next.turns = next.turns.map((turn) =>
-      turn.first > event.to_n ? { ...turn, undone: true, end: turn.end ?? recorded.at } : turn,
+      turn.first > event.to_n
+        ? {
+            ...turn,
+            undone: true,
+            undoneBy: turn.undoneBy ?? recorded.n,
+            end: turn.end ?? recorded.at,
+          }
+        : turn,
     );
     Object.assign(next, { open: false, live: null, asks: [], broke: recorded.n });
   },

@@ -20,6 +20,7 @@ import {
   unsentMessages,
 } from "./talk.js";
 import { Turn, UndoneTurns } from "./turn.js";
+import { groupVersions, Versions } from "./versions.js";
 import { waiting } from "./waiting.js";
 
 export function Log({ empty, first }) {
@@ -95,23 +96,27 @@ export function Log({ empty, first }) {
           !loading.value &&
           html`<${More} key=${`before${state.first}`} more=${loadEarlier} label="Show earlier" />`
         }
-        ${groupUndone(turns).map((group) =>
-          group.undone
-            ? html`
-                <${UndoneTurns}
-                  key=${`u${group.turns[0].id}`}
-                  turns=${group.turns}
-                  wanted=${group.turns.some((turn) => turn.first === inside?.first)}
-                />
-              `
-            : html`
-                <${CachedTurn}
-                  key=${group.turn.id}
-                  turn=${group.turn}
-                  last=${live && group.turn === turns.at(-1)}
-                />
-              `,
-        )}
+        ${groupVersions(turns).map((group) => {
+          if (group.undone)
+            return html`
+              <${UndoneTurns}
+                key=${`u${group.undone[0].id}`}
+                turns=${group.undone}
+                wanted=${group.undone.some((turn) => turn.first === inside?.first)}
+              />
+            `;
+          const { turn, versions } = group;
+          const drawn = html`
+            <${CachedTurn} key=${turn.id} turn=${turn} last=${live && turn === turns.at(-1)} />
+          `;
+          if (!versions) return drawn;
+          const wanted = versions.flat().find((one) => one.first === inside?.first);
+          return html`
+            <${Versions} key=${`v${versions[0][0].id}`} versions=${versions} wanted=${wanted}>
+              ${drawn}
+            <//>
+          `;
+        })}
         ${
           !live &&
           html`
@@ -158,15 +163,4 @@ function CachedTurn({ turn, last }) {
     () => html`<${Turn} turn=${turn} last=${last} now=${now} />`,
     [turn, last, ...(open ? [live, outputs, results, status] : [null, null, null, null])],
   );
-}
-
-/** Turns one after the other; those undone side by side are one group. */
-function groupUndone(turns) {
-  const groups = [];
-  for (const turn of turns) {
-    if (!turn.undone) groups.push({ turn });
-    else if (groups.at(-1)?.undone) groups.at(-1).turns.push(turn);
-    else groups.push({ undone: true, turns: [turn] });
-  }
-  return groups;
 }
