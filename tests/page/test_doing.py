@@ -251,3 +251,23 @@ def test_a_sub_agent_is_stopped_from_its_line(page: Page, desk: Desk) -> None:
     line.get_by_role("button", name="Stop it").click()
     expect(line).to_contain_text("stopped")
     expect(answer(page, "That is done.")).to_be_visible()
+
+
+def test_a_question_says_in_plain_words_what_would_be_done(page: Page) -> None:
+    module = "import('/js/plain-words.js').then((words) => words.describeCall(%s))"
+    for call, words in (
+        ("{name: 'edit_file', args: {path: 'a/report.md'}}", "change the file a/report.md"),
+        ("{name: 'shell', args: {command: '/usr/bin/rm -rf x'}}", "a command that begins with rm"),
+        ("{name: 'shell', args: {command: '$(x) y'}}", "run a command"),
+        ("{name: 'request_host', args: {host: 'pypi.org'}}", "let its commands reach pypi.org"),
+        ("{name: 'web_fetch', args: {url: 'https://a.example/b?c'}}", "open a page of a.example"),
+        ("{name: 'write_file', args: {path: 'a\\u202egpj.sh'}}", "write the file a\ufffdgpj.sh"),
+        ("{name: 'write_file', args: null}", "write the file "),
+        ("{name: 'my_tool', args: {}}", "use my tool"),
+    ):
+        assert words in page.evaluate(module % call)
+    say(page, "post it")
+    asked = page.get_by_role("region", name="Permission needed")
+    expect(asked.get_by_role("heading")).to_have_text("Allow it to use post letter?")
+    expect(asked.get_by_label("The exact call")).to_contain_text('post_letter {"to":"Ada"')
+    page.get_by_role("button", name="Do not allow").click()

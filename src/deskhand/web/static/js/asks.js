@@ -5,6 +5,7 @@ import { isEdit, ProposedDiff } from "./diff.js";
 import { capitalize, formatDateTime, formatTime } from "./format.js";
 import { Icon } from "./icons.js";
 import { html, useState } from "./lib.js";
+import { describeCall } from "./plain-words.js";
 import { describeChanges, parseRun, RUN, RunApproval } from "./programs.js";
 import { hasScope } from "./state.js";
 
@@ -89,6 +90,13 @@ function drawCall(ask, run) {
   `;
 }
 
+/** The question in plain words; what exactly is asked about stands below it. */
+function formatRequest(ask, together, run) {
+  if (together) return `Allow these ${ask.calls.length} calls?`;
+  if (run || !ask.call) return "Allow this call?";
+  return `Allow it to ${describeCall(ask.call)}?`;
+}
+
 function Approval({ ask }) {
   const run = findProgram(ask);
   const together = ask.choices.includes("each");
@@ -113,7 +121,7 @@ function Approval({ ask }) {
     <section class="ask open" aria-label="Permission needed" onKeyDown=${handleKey}>
       <h3>
         <${Icon} name="shield" />
-        ${together ? `Allow these ${ask.calls.length} calls?` : "Allow this call?"}
+        ${formatRequest(ask, together, run)}
       </h3>
       ${together ? drawCalls(ask) : drawCall(ask, run)}
       ${ask.reason && html`<p class="reason">You are asked because ${ask.reason}.</p>`}
