@@ -43,6 +43,17 @@ def add(a, b):
 
 The end of it.
 """
+PROGRAM = "\n".join(
+    [
+        "Here it is:\n",
+        "```python",
+        *(f'print("This is line {n} of a program.")  # and a remark' for n in range(40)),
+        "```\n",
+        *(f"- Point {n} of what there is to say about it." for n in range(40)),
+        "\nThe end of it.",
+    ]
+)
+"""As long as an answer is that scrolls away: a block of code and a list."""
 EVIL = "before \x1b[31mred\x1b[0m \x1b]0;owned\x07 \u202egnp.exe \x9b2J after"
 
 
@@ -112,6 +123,7 @@ def script(request: Request) -> Message:
         "evil": EVIL,
         "long": "\n\n".join(paragraphs[:60]),
         "endless": "\n\n".join(paragraphs),
+        "program": PROGRAM,
     }
     return say(texts.get(text, f"You said: {text}"))
 

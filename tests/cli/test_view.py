@@ -268,8 +268,39 @@ def test_any_width(width: int, text: str) -> None:
 
 def test_a_long_answer_keeps_within_its_room() -> None:
     talk = Talk()
-    talk.see(said("go"), piece("```\n" + "line\n" * 5000, 0))
+    talk.see(said("go"), piece("> line\n>\n" * 5000, 0))
     assert 8 <= len(talk.live(10)) <= 10
+
+
+CODE = [f'x{n} = """{n}' if n % 7 else f'{n}"""  # so' for n in range(90)]
+ITEMS = [f"- item {n}\n  - inner\n" if n % 3 else f"- **item** {n}" for n in range(30)]
+NUMBERED = [f"{n}. item `{n}`" for n in range(8, 40)]
+
+
+@pytest.mark.parametrize("lines", [CODE, ITEMS, NUMBERED], ids=["code", "bullets", "numbers"])
+@pytest.mark.parametrize("width", [24, 80])
+def test_a_long_block_goes_above_while_it_is_written(lines: list[str], width: int) -> None:
+    """Row by row, as it would be at once; little of it is drawn again."""
+    text = "\n".join(["```python", *lines, "```"] if lines is CODE else lines) + "\n\nThe end."
+    whole = Talk(width).see(said("go"), replied(text))[1:]
+
+    talk = Talk(width)
+    shown = talk.see(said("go"))[1:]
+    above = len(shown)
+    for start in range(0, len(text), 9):
+        shown += talk.see(piece(text[start : start + 9], start))
+        assert len(talk.live(50)) <= 12
+    assert len(shown) > above + 20
+    assert [*shown, *talk.see(replied(text))] == whole
+
+
+def test_an_answer_that_breaks_off_in_a_long_block_begins_anew() -> None:
+    talk = Talk()
+    text = "\n".join(ITEMS)
+    talk.see(said("go"), piece(text, 0))
+    assert talk.see(Progress("reset", 3)) == ["· the answer broke off; starting again"]
+    assert talk.see(piece("- other\n- one\n", 0)) == []
+    assert talk.live() == [" • other", " • one"]
 
 
 def test_calls_side_by_side_are_marked_as_each_one_ends() -> None:

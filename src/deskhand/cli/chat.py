@@ -44,7 +44,8 @@ SHOWN_TURNS = 3
 ANSWER_GRACE_S = 0.4
 """A key pressed sooner after an approval appeared was meant for the line that was being typed."""
 LEAVE_WINDOW_S = 2.0
-FRAME_S = 0.1
+SPINNER_S = 0.2
+"""How often it is drawn again that something is going on."""
 PATHS_TTL_S = 1.0
 """For so long a folder is taken to hold what it held."""
 
@@ -225,9 +226,9 @@ class Chat:
     async def _animate(self) -> None:
         drove = False
         while True:
-            await anyio.sleep(FRAME_S)
+            await anyio.sleep(SPINNER_S)
             moves = (
-                self.view.working or self._pressed_at + LEAVE_WINDOW_S + 2 * FRAME_S > self._now()
+                self.view.working or self._pressed_at + LEAVE_WINDOW_S + 2 * SPINNER_S > self._now()
             )
             if moves or drove != self._app.dispatch.is_driving:
                 drove = self._app.dispatch.is_driving

@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from markdown_it import MarkdownIt
+from rich.color import ColorSystem
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown
+from rich.markdown import CodeBlock, Heading, ListElement, Markdown
 from rich.panel import Panel
+from rich.segment import Segment
+from rich.style import Style
 from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
@@ -34,7 +37,14 @@ THEME = Theme(
         "markdown.item.bullet": "dim",
     },
 )
+COLOR_SYSTEMS = {
+    "standard": ColorSystem.STANDARD,
+    "256": ColorSystem.EIGHT_BIT,
+    "truecolor": ColorSystem.TRUECOLOR,
+}
+"""The names of rich for what a terminal can show."""
 _COLOR_CODE = re.compile(r"\x1b\[[0-9;]*m")
+_FENCE_END = re.compile(r" {0,3}(?:`{3,}|~{3,})\s*")
 _parser = MarkdownIt().enable("strikethrough").enable("table")
 
 
@@ -61,8 +71,32 @@ class _Code(CodeBlock):
         )
 
 
+class _NumberedList(ListElement):
+    """Each number is as wide as it is: an item stays as it was when others follow."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for number, item in enumerate(self.items, self.list_start or 0):
+            yield from item.render_number(console, options, number, number)
+
+
 class _Markdown(Markdown):
-    elements = Markdown.elements | {"heading_open": _Heading, "fence": _Code, "code_block": _Code}
+    elements = Markdown.elements | {
+        "heading_open": _Heading,
+        "fence": _Code,
+        "code_block": _Code,
+        "ordered_list_open": _NumberedList,
+    }
+
+
+def _encode_line(segments: Sequence[Segment], system: ColorSystem | None) -> str:
+    """The line in as few bytes as it takes: a terminal may be far away."""
+    pieces = [(each.text, each.style or Style()) for each in Segment.simplify(segments)]
+    while pieces and not pieces[-1][0].strip() and not pieces[-1][1].underline:
+        pieces.pop()
+    if pieces:
+        pieces[-1] = (pieces[-1][0].rstrip(), pieces[-1][1])
+    line = "".join(style.render(text, color_system=system) for text, style in pieces)
+    return line.replace(";49m", "m").replace("\x1b[49m", "")  # the usual background
 
 
 def stable_length(text: str) -> int:
@@ -79,6 +113,28 @@ def stable_length(text: str) -> int:
     return sum(len(line) + 1 for line in lines[: starts[-1]])
 
 
+def begun_length(text: str) -> int:
+    """How many characters of a block that is still being written are rows that stay as they are:
+    the complete lines of a code block, all items of a list but the last. 0 for other blocks, in
+    which what follows may change what was before. `text` begins with the block."""
+    tokens = _parser.parse(text)
+    if not tokens or tokens[0].map is None or tokens[0].map[0]:
+        return 0
+    lines = text.split("\n")
+    if tokens[0].type in ("bullet_list_open", "ordered_list_open"):
+        items = [each for each in tokens if each.type == "list_item_open" and each.level == 1]
+        kept = lines[: items[-1].map[0]] if items[-1].map else []
+    elif tokens[0].type == "fence":
+        kept = lines[:-1]
+        while len(kept) > 1 and (not kept[-1].strip() or _FENCE_END.fullmatch(kept[-1])):
+            kept.pop()
+        if len(kept) < 2:
+            return 0
+    else:
+        return 0
+    return sum(len(line) + 1 for line in kept)
+
+
 class Paint:
     """Makes lines of text. `width` tells the columns of the screen now; `colours` is a colour
     system of rich, or None for a screen without any. Everything that is given in is made plain
@@ -87,6 +143,7 @@ class Paint:
     def __init__(self, width: Callable[[], int], colours: str | None = None) -> None:
         self._width = width
         self._colours = colours
+        self._system = None if colours is None else COLOR_SYSTEMS[colours]
         self._console = lru_cache(maxsize=2)(self._make_console)
 
     @property
@@ -109,9 +166,8 @@ class Paint:
 
     def _render(self, renderable: Text | Markdown | Panel, width: int) -> list[str]:
         console = self._console(width)
-        with console.capture() as capture:
-            console.print(renderable, soft_wrap=False)
-        return [line.rstrip() for line in capture.get().rstrip("\n").split("\n")]
+        lines = console.render_lines(renderable, console.options, pad=False)
+        return [_encode_line(line, self._system) for line in lines]
 
     def markdown(self, text: str) -> list[str]:
         """The text as Markdown, without empty lines around it. Links are written out, so that what

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-import anyio
-from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
@@ -22,6 +21,9 @@ from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.layout.screen import Screen as ScreenCells
+from prompt_toolkit.layout.screen import WritePosition
+from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from rich.console import Console
 
@@ -31,6 +33,8 @@ from .mentions import find_open_mention
 
 MAX_INPUT_LINES = 8
 MAX_HINTS = 8
+FRAME_S = 1 / 12
+"""The least time between two redraws: each costs bytes, and some terminals are far away."""
 STYLE = Style.from_dict(
     {"prompt": "bold ansicyan", "hint": "ansibrightblack", "status": "ansibrightblack"}
 )
@@ -64,6 +68,42 @@ class RawInput(Vt100Input):
         return nullcontext()
 
 
+class LiveWindow(Window):
+    """What changes, as it is coloured. A window marks its last line with a style of its own, so
+    that each line would be written a second time when another one follows."""
+
+    def _apply_style(
+        self, new_screen: ScreenCells, write_position: WritePosition, parent_style: str
+    ) -> None:
+        pass
+
+
+class FrameOutput(Vt100_Output):
+    """Writes each frame at once. It never asks the terminal where its cursor is: that would be asked
+    again after each line that is put above, and cost a round trip and a page of line feeds."""
+
+    held = False
+    _marks_pastes = False
+
+    @property
+    def responds_to_cpr(self) -> bool:
+        return False
+
+    def flush(self) -> None:
+        if not self.held:
+            super().flush()
+
+    def enable_bracketed_paste(self) -> None:
+        if not self._marks_pastes:
+            super().enable_bracketed_paste()
+            self._marks_pastes = True
+
+    def disable_bracketed_paste(self) -> None:
+        if not self.held:  # within a frame it is only put on again
+            super().disable_bracketed_paste()
+            self._marks_pastes = False
+
+
 class Screen:
     """Owns the terminal while `run` runs. `live(height)`, `status()` and `paths(beginning)`, which
     gives the paths that may be meant, are asked for at each redraw."""
@@ -80,7 +120,6 @@ class Screen:
         self._paths = paths
         self._pending: list[str] = []
         self._live_lines: list[str] = []
-        self._has_pending = anyio.Event()
         self._buffer = Buffer(multiline=True, history=history)
         self._application: Application[None] | None = None
 
@@ -94,7 +133,7 @@ class Screen:
         """Put lines above, for good. They must be plain but for our own colours."""
         if lines:
             self._pending += lines
-            self._has_pending.set()
+            self.redraw()
 
     def redraw(self) -> None:
         if self._application is not None:
@@ -107,35 +146,35 @@ class Screen:
     async def run(self, keys: KeyBindings) -> None:
         """Until `leave`. Raises EOFError when the terminal goes away."""
         colours = detect_color_system() is not None
+        self._output = FrameOutput.from_pty(sys.stdout)
         self._application = Application(
             Layout(self._make_layout()),
             key_bindings=merge_key_bindings([load_key_bindings(), keys]),
             style=STYLE if colours else PLAIN_STYLE,
             erase_when_done=True,
-            min_redraw_interval=0.05,
-            before_render=self._update_live,
+            min_redraw_interval=FRAME_S,
+            before_render=self._begin_frame,
+            after_render=self._end_frame,
             input=RawInput(sys.stdin),
+            output=self._output,
             mouse_support=False,
         )
         self._application.ttimeoutlen = 0.1
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._print_pending)
-            await self._application.run_async(handle_sigint=False)
-            tasks.cancel_scope.cancel()
-        self._write_pending()
+        await self._application.run_async(handle_sigint=False)
 
-    async def _print_pending(self) -> None:
-        while True:
-            await self._has_pending.wait()
-            self._has_pending = anyio.Event()
-            await run_in_terminal(self._write_pending)
+    def _begin_frame(self, application: Application[None]) -> None:
+        """Put the lines above that are to stay, then ask what is going on: once for each frame,
+        since it is not cheap."""
+        if self._pending:
+            self._output.held = True
+            application.renderer.erase(leave_alternate_screen=False)
+            self._output.write_raw("\n".join(self._pending) + "\n")
+            self._pending = []
+        self._live_lines = self._live(self._max_live_lines())
 
-    def _write_pending(self) -> None:
-        lines = self._pending
-        self._pending = []
-        if lines:
-            sys.stdout.write("\n".join(lines) + "\n")
-            sys.stdout.flush()
+    def _end_frame(self, application: object) -> None:
+        self._output.held = False
+        self._output.flush()
 
     def _make_layout(self) -> HSplit:
         def live() -> AnyFormattedText:
@@ -155,7 +194,7 @@ class Screen:
         hints = Condition(lambda: bool(self._render_hints()))
         return HSplit(
             [
-                ConditionalContainer(Window(above, dont_extend_height=True), shows),
+                ConditionalContainer(LiveWindow(above, dont_extend_height=True), shows),
                 Window(
                     field,
                     height=Dimension(min=1, max=MAX_INPUT_LINES),
@@ -176,10 +215,6 @@ class Screen:
             return [f"  {name:<10} {help_}" for name, help_ in commands]
         beginning = find_open_mention(self._buffer.document.text_before_cursor)
         return [] if beginning is None else [f"  @{path}" for path in self._paths(beginning)]
-
-    def _update_live(self, application: object) -> None:
-        """Ask once for each redraw what is going on: it is not cheap."""
-        self._live_lines = self._live(self._max_live_lines())
 
     def _max_live_lines(self) -> int:
         """How many lines what changes may take, so that it never scrolls away by itself."""

@@ -16,7 +16,7 @@ from ..types.door import Progress
 from ..types.events import Recorded
 from ..types.messages import Audio, File, Image, Message, ToolCall, ToolResult, Usage
 from .diffs import DIFF_HEADING, render_diff
-from .paint import Paint, stable_length
+from .paint import Paint, begun_length, stable_length
 from .plain import shorten_line
 from .rehearsals import describe_arguments, describe_result, style_question
 
@@ -25,6 +25,11 @@ STATUS_MARKS = {"ok": ("✓", "good")}
 FAILED_MARK = ("✗", "bad")
 TAIL_CHARS = 3000
 """Of a block that grows longer only the end is shown while it is written."""
+BEGUN_ROWS = 4
+"""So many rows of a long block are put above at once, when they are certain: what is below them is
+drawn again with each line."""
+CONTEXT_LINES = 40
+"""So many lines of code before a row say how it is coloured."""
 CHOICE_LABELS = {
     "once": "allowed once",
     "always": "always allowed (this exact call)",
@@ -86,6 +91,7 @@ class View:
         self.queued: dict[int, str] = {}
         self._text = ""
         self._printed = 0
+        self._begun = 0
         self._thought = ""
         self._status = ""
         self._blank = True
@@ -192,7 +198,7 @@ class View:
             case "status":
                 self._status = item.text
             case "reset":
-                was_shown = self._printed > 0
+                was_shown = self._printed + self._begun > 0
                 self._forget_text()
                 if was_shown:
                     return [self._note("the answer broke off; starting again", "warn")]
@@ -201,25 +207,50 @@ class View:
         return []
 
     def _render_settled(self) -> list[str]:
-        """Print the blocks of the answer that cannot change any more."""
+        """Print the rows of the answer that cannot change any more: whole blocks, and the beginning
+        of a long one."""
+        lines: list[str] = []
         tail = self._text[self._printed :]
         done = stable_length(tail)
-        if not done:
-            return []
-        self._printed += done
-        return [*self._paint.markdown(tail[:done]), ""]
+        if done:
+            lines += [*self._render_rest(tail[:done]), ""]
+            self._printed += done
+            self._begun = 0
+            tail = tail[done:]
+
+        begun = begun_length(tail)
+        if begun > self._begun:
+            rows = self._render_rest(tail[:begun])
+            if len(rows) >= BEGUN_ROWS:
+                self._begun = begun
+                lines += rows
+        return lines
+
+    def _render_rest(self, tail: str) -> list[str]:
+        """The rows of this Markdown that are not above yet."""
+        above = tail[: self._begun]
+        if not above:
+            return self._paint.markdown(tail)
+        before = above
+        if above.startswith(("```", "~~~")):
+            fence, *code = above.splitlines()
+            before = "\n".join([fence, *code[-CONTEXT_LINES:], ""])
+        rows = self._paint.markdown(before + tail[self._begun :])
+        return rows[len(self._paint.markdown(before)) :]
 
     def _render_reply(self, event: e.ModelReplied) -> list[str]:
         text = event.message.text
-        if not text.startswith(self._text[: self._printed]):
+        if not text.startswith(self._text[: self._printed + self._begun]):
             self._printed = 0
+            self._begun = 0
         rest = text[self._printed :]
+        rows = self._render_rest(rest) if rest.strip() else []
         self._forget_text()
         self.model = event.model
         self._spent += event.usage
         now = self._now()
         self.calls = {call.id: RunningCall(call, now) for call in event.message.calls}
-        lines = [*self._paint.markdown(rest), ""] if rest.strip() else []
+        lines = [*rows, ""] if rows else []
         if event.finish == "interrupted":
             lines.append(self._note("stopped in mid-sentence", "warn"))
         return lines
@@ -228,6 +259,7 @@ class View:
         """The answer that was being written is over."""
         self._text = ""
         self._printed = 0
+        self._begun = 0
         self._thought = ""
 
     def _render_model_failure(self, event: e.ModelFailed, at: float) -> list[str]:
@@ -303,8 +335,7 @@ class View:
         self.ask = None
         self.calls = {}
         self._status = ""
-        self._text = ""
-        self._printed = 0
+        self._forget_text()
         lines: list[str] = []
         if event.said:
             lines += self._paint.text(event.said, "" if event.reason == "done" else "warn")
@@ -321,10 +352,10 @@ class View:
     def render_live(self, height: int) -> list[str]:
         """What is going on, at most `height` lines: the end of the answer, calls, what waits."""
         lines: list[str] = []
-        spin = SPINNER[int(self._now() * 10) % len(SPINNER)]
+        spin = SPINNER[int(self._now() * 5) % len(SPINNER)]
         tail = self._text[self._printed :]
         if tail.strip():
-            lines += self._paint.markdown(_visible_tail(tail, height))
+            lines += self._render_tail(tail, height)
         elif self.ask is not None:
             lines.append(self._render_answer_keys(self.ask))
         elif self.calls:
@@ -335,6 +366,17 @@ class View:
         for text in self.queued.values():
             lines.append(self._paint.line(("  queued: ", "quiet"), (text, "quiet")))
         return lines[-height:]
+
+    def _render_tail(self, tail: str, height: int) -> list[str]:
+        """As much of the block that is being written as can be seen; what is long would be drawn
+        slowly each time."""
+        if self._begun:
+            return self._render_rest(tail)
+        rows = tail[-TAIL_CHARS:].split("\n")
+        if len(tail) <= TAIL_CHARS and len(rows) <= height:
+            return self._paint.markdown(tail)
+        fence = tail.split("\n", 1)[0] if tail.startswith(("```", "~~~")) else ""
+        return self._paint.markdown("\n".join([fence, *rows[-height:]]))
 
     def _render_waiting(self, spin: str) -> str:
         thought = ""
@@ -375,16 +417,6 @@ class View:
     def _format_seconds(self, since: float, until: float | None = None) -> str:
         seconds = (self._now() if until is None else until) - since
         return f"{seconds:.0f} s" if seconds >= 1 else ""
-
-
-def _visible_tail(tail: str, height: int) -> str:
-    """As much of the block that is being written as can be seen; what is long would be drawn slowly
-    each time."""
-    rows = tail[-TAIL_CHARS:].split("\n")
-    if len(tail) <= TAIL_CHARS and len(rows) <= height:
-        return tail
-    fence = tail.split("\n", 1)[0] if tail.startswith(("```", "~~~")) else ""
-    return "\n".join([fence, *rows[-height:]])
 
 
 def _message_text(message: Message) -> str:
