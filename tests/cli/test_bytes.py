@@ -1,5 +1,5 @@
-"""What the chat writes to the terminal is little, and seldom: the terminal may be at the other end of
-a slow line."""
+"""What the chat writes to the terminal is little, and seldom: the terminal may be at the other end
+of a slow line."""
 
 from __future__ import annotations
 

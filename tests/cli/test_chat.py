@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from deskhand.cli.key_bindings import complete_command, match_commands
-from deskhand.cli.mentions import complete_path
+from deskhand.cli.mentions import complete_name
 
 from .terminal import DESK, Terminal
 
@@ -157,10 +157,10 @@ def test_steering_and_stopping(opened: Open) -> None:
     chat.type("\x03")
     chat.wait_for("Stopped.")
     assert "✗ slow" in chat.all
-    chat.wait_gone("working  Ctrl+C")
+    chat.wait_gone("working ")
     chat.say("still here?")
     chat.wait_for("You said: still here?")
-    chat.wait_gone("working  Ctrl+C")
+    chat.wait_gone("working ")
     chat.type("\x03")
     chat.wait_for("Press Ctrl+C again to quit.")
     chat.type("\x03")
@@ -175,7 +175,7 @@ def test_stopping_in_mid_sentence(opened: Open) -> None:
     chat.type("\x03")
     chat.wait_for("Stopped.")
     assert "stopped in mid-sentence" in chat.all
-    chat.wait_gone("working  Ctrl+C")
+    chat.wait_gone("working ")
     assert chat.all.count("Stopped.") == 1
     assert "Paragraph 290." not in chat.all
 
@@ -228,7 +228,7 @@ def test_two_terminals_see_one_conversation(opened: Open, tmp_path: Path) -> Non
     first.wait_ready()
     first.say("run a thing")
     first.wait_for("Allow?")
-    second = opened()
+    second = opened(columns=120)
     second.wait_for("Allow?")
     second.wait_for("connected to the running Deskhand")
     time.sleep(MEANT_S)
@@ -311,7 +311,7 @@ def test_a_long_paste_is_a_mark_and_is_sent_whole(opened: Open) -> None:
     chat.type("\r")
     chat.wait_for("You said: see row 0 of it")
     chat.wait_for("row 119 of it please")
-    chat.wait_gone("working  Ctrl+C")
+    chat.wait_gone("working ")
     chat.type("\x1b[200~two\rlines\x1b[201~")
     chat.wait_for("> two\n")
     assert "lines" in chat.shown
@@ -349,6 +349,65 @@ def test_files_of_the_workspace_are_completed_and_attached(opened: Open, tmp_pat
     assert "[my notes/todo.bin is a file of the workspace, 100 bytes]" in log and "@ann or" in log
 
 
+def test_the_arrows_choose_what_is_meant(opened: Open, tmp_path: Path) -> None:
+    work = tmp_path / "agents" / "default" / "workspace"
+    (work / "deep" / "er").mkdir(parents=True)
+    (work / "deep" / "er" / "budget.md").write_text("# Budget")
+    for name in ("one.md", "only.md"):
+        (work / name).write_text(name)
+    chat = opened()
+    chat.wait_ready()
+    chat.type("see @on")
+    chat.wait_for("  @one.md")
+    chat.type("\x1b[B\x1b[B")  # down, down
+    time.sleep(0.3)
+    chat.type("\r")
+    chat.wait_for("> see @only.md")
+    chat.type("and @udg")  # in any folder, by a part of the name
+    chat.wait_for("  @deep/er/budget.md")
+    chat.type("\x1b[A\r")
+    chat.wait_for("and @deep/er/budget.md")
+    chat.type("\r")
+    chat.wait_for("[only.md] [deep/er/budget.md]")
+    chat.wait_for("You said: see @only.md and @deep/er/budget.md")
+    chat.type("/st")
+    chat.wait_for("/stop ")
+    chat.type("\x1b[A")
+    time.sleep(0.3)
+    chat.type("\r")
+    chat.wait_for("> /status")
+    chat.type("\x03\x1b[A")  # up: what was sent
+    chat.wait_for("> see @only.md and @deep/er/budget.md")
+
+
+def test_a_conversation_is_completed_and_attached(opened: Open, tmp_path: Path) -> None:
+    first = opened(*DESKHAND, "--session", "trip", "--model", "scripted/echo")
+    first.wait_ready()
+    first.say("two tickets to Lisbon")
+    first.wait_for("You said: two tickets")
+    first.type("\x04")
+    assert first.wait() == 0
+    chat = opened()
+    chat.wait_ready()
+    chat.type("as in @lisb")  # by its title
+    chat.wait_for("  @trip  two tickets to Lisbon")
+    chat.type("\x1b[B\r")
+    chat.wait_for("> as in @trip")
+    chat.type("\r")
+    chat.wait_for("[conversation trip.md]")
+    chat.wait_for("You said: as in @trip")
+    chat.type("\x04")
+    assert chat.wait() == 0
+    log = subprocess.run(
+        [*DESKHAND, "sessions", "export", "test"],
+        capture_output=True,
+        text=True,
+        env=environment(tmp_path),
+    ).stdout
+    assert "**owner:** two tickets to Lisbon" in log
+    assert "untrusted" in log or '"integrity"' not in log, "what others may have written"
+
+
 PATHS = [
     ("see @do", ["docs/", "done.md"], "see @do"),
     ("see @doc", ["docs/"], "see @docs/"),
@@ -362,7 +421,7 @@ PATHS = [
 
 @pytest.mark.parametrize(("text", "found", "after"), PATHS)
 def test_paths_are_completed(text: str, found: list[str], after: str) -> None:
-    assert complete_path(text, found) == after
+    assert complete_name(text, found) == after
 
 
 def test_commands_are_completed() -> None:

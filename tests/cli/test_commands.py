@@ -147,7 +147,9 @@ def test_empty_states(desk: Desk, args: tuple[str, ...], said: str) -> None:
     [
         (("sesions",), 2, "there is no command 'sesions'; did you mean 'sessions'?"),
         (("ses",), 2, "there is no command 'ses'; did you mean 'sessions'?"),
-        (("chat",), 2, "there is no command 'chat'; to start a chat, run: deskhand"),
+        (("chat",), 2, "a chat needs a terminal."),
+        (("chat", "--resume"), 2, "a chat needs a terminal."),
+        (("run",), 2, "there is no command 'run'; to start a chat, run: deskhand"),
         (("gatway",), 2, "did you mean 'gateway'?"),
         (("help", "sesions"), 2, "did you mean 'sessions'?"),
         (("what is this",), 2, 'to ask something, run: deskhand ask "what is this …"'),

@@ -8,11 +8,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from datetime import datetime
+from functools import partial
 from typing import NoReturn
 from zoneinfo import ZoneInfo
 
 import anyio
 import click
+import msgspec
 from anyio.abc import TaskGroup
 
 from ..config.config import Settings
@@ -27,15 +29,22 @@ from ..types.turn import JOINT_ASK_CHOICES, SINGLE_ASK_CHOICES
 from .alerts import show_alerts
 from .ask import Question, run_line_chat, set_session_model
 from .asks import resume_command, session_name, submit_answer
+from .conversations import KnownConversations
 from .edits import Edits
-from .key_bindings import Keys
-from .mentions import attach_mentions, find_paths
+from .hints import Hint, Hints
+from .key_bindings import Keys, hint_commands
+from .mentions import attach_mentions, find_open_mention, find_paths, take_name
 from .model import set_model as keep
 from .paint import Paint
 from .plain import escape_control
+from .resume_picker import ResumePicker
 from .run import ME, USAGE, fail, load_settings, resolve_agent, run
-from .screen import Screen, detect_color_system, open_history
+from .screen import Screen, open_history
+from .session_facts import SessionFacts
+from .status_line import format_duration, render_status
 from .temporary_app import with_app
+from .terminal_traits import TerminalTraits, guess_traits, read_traits
+from .themes import choose_theme, detect_color_system
 from .view import View
 from .welcome import choose_model, list_offers
 
@@ -44,13 +53,23 @@ SHOWN_TURNS = 3
 ANSWER_GRACE_S = 0.4
 """A key pressed sooner after an approval appeared was meant for the line that was being typed."""
 LEAVE_WINDOW_S = 2.0
+LISTED_SESSIONS = 1000
 SPINNER_S = 0.2
 """How often it is drawn again that something is going on."""
 PATHS_TTL_S = 1.0
 """For so long a folder is taken to hold what it held."""
 
 
-def chat(session: str, *, latest: bool, agent: str, model: str, config: str | None) -> NoReturn:
+class Which(msgspec.Struct, frozen=True):
+    """Which conversation is meant: that of a name, the `latest`, one that is chosen from a list
+    (`resume`), or a fresh one."""
+
+    session: str = ""
+    latest: bool = False
+    resume: bool = False
+
+
+def chat(which: Which, *, agent: str, model: str, config: str | None) -> NoReturn:
     """Talk until the person leaves."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         fail(
@@ -73,15 +92,20 @@ def chat(session: str, *, latest: bool, agent: str, model: str, config: str | No
         settings = settings.with_model(chosen)
 
     async def use(app: App) -> None:
-        key = await _resolve_session(app, settings, session, name, latest=latest)
-        app.dispatch.adopt(key)
-        if model:
-            await set_session_model(app, key, _address(key), model)
-        await show_alerts(app, ZoneInfo(settings.config.timezone))
-        if settings.environment.get("TERM", "dumb") == "dumb":
-            await run_line_chat(app, Question("", name, key, interactive=True))
-        else:
-            await Chat(app, settings, key, name).run()
+        key = await _resolve_session(app, settings, which, name)
+        while key:
+            app.dispatch.adopt(key)
+            if model:
+                await set_session_model(app, key, _address(key), model)
+            await show_alerts(app, ZoneInfo(settings.config.timezone))
+            if settings.environment.get("TERM", "dumb") == "dumb":
+                await run_line_chat(app, Question("", name, key, interactive=True))
+                return
+            here = Chat(app, settings, key, app.current.agent_name(key))
+            await here.run()
+            if not here.wants_other:
+                return
+            key = await _pick_session(app, settings) or key
 
     with_app(settings, use)
     sys.exit(0)
@@ -94,13 +118,30 @@ async def _choose_first_model(settings: Settings) -> str:
     return chosen
 
 
-async def _resolve_session(
-    app: App, settings: Settings, given: str, agent: str, *, latest: bool
-) -> str:
-    """The session that is meant: by its whole key, by its name in this terminal, the latest, or a
-    fresh one."""
-    known = await app.store.sessions(ME, 1000)
-    if latest and not given:
+async def _pick_session(app: App, settings: Settings) -> str:
+    """The conversation that the person chooses from the recent ones; '' where they leave."""
+    rows = await app.store.sessions(ME, LISTED_SESSIONS)
+    if not rows:
+        click.echo("No conversations yet. Start one: deskhand")
+        return ""
+    if settings.environment.get("TERM", "dumb") == "dumb":
+        fail("this terminal cannot show a list to choose from: deskhand sessions list", USAGE)
+    dark = guess_traits(settings.environment).dark
+    theme = choose_theme(settings.config.terminal.theme, dark=dark)
+    if detect_color_system(settings.environment, settings.config.terminal.theme) is None:
+        theme = choose_theme("none", dark=dark)
+    picked = await ResumePicker(rows, app.store, settings, app.parts.clock.now()).run(theme)
+    return picked.session if picked is not None else ""
+
+
+async def _resolve_session(app: App, settings: Settings, which: Which, agent: str) -> str:
+    """The session that is meant: by its whole key, by its name in this terminal, the latest, one
+    that is chosen now, or a fresh one. '' where none was chosen."""
+    if which.resume:
+        return await _pick_session(app, settings)
+    given = which.session
+    known = await app.store.sessions(ME, LISTED_SESSIONS)
+    if which.latest and not given:
         here = [row.session for row in known if row.agent == agent and row.channel == "terminal"]
         if here:
             return here[0]
@@ -136,13 +177,19 @@ class Chat:
         self._session = session
         self._agent = agent
         self._now = app.parts.clock.monotonic
+        self._theme = settings.config.terminal.theme
+        self._facts = SessionFacts()
+        self.hints = Hints(self._find_hints)
         self.screen = Screen(
             self._render_live,
             self._render_status,
-            self.find_paths,
+            self.hints,
             open_history(settings.home.history),
         )
-        paint = Paint(lambda: self.screen.columns, detect_color_system())
+        paint = Paint(
+            lambda: self.screen.columns,
+            detect_color_system(settings.environment, self._theme),
+        )
         self.view = View(
             paint,
             self._now,
@@ -151,25 +198,45 @@ class Chat:
         )
         self._paint = paint
         self._tasks: TaskGroup | None = None
+        self.wants_other = False
         self._stopping = False
         self._pressed_at = -LEAVE_WINDOW_S
         self._logged_inbox_ids: deque[int] = deque(maxlen=100)
         self._files: Workspace | None = None
-        self._cached_paths: tuple[str, float, list[str]] = ("", -PATHS_TTL_S, [])
+        self._conversations = KnownConversations(app, settings, session)
+        self._cached_names: tuple[str, float, list[str]] = ("", -PATHS_TTL_S, [])
 
     async def run(self) -> None:
         """Until the person leaves."""
+        traits = await self._read_traits()
+        theme = choose_theme(self._theme, dark=traits.dark)
+        if self._paint.colours is None:
+            theme = choose_theme("none", dark=traits.dark)
+        self._paint.use_theme(theme)
         after = await self._find_start()
         await self._open_files()
+        await self._conversations.refresh()
         self.screen.print(self._render_greeting(after))
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             tasks.start_soon(self._follow, after)
             tasks.start_soon(self._animate)
             with suppress(EOFError):
-                await self.screen.run(Keys(self).bindings)
+                await self.screen.run(Keys(self).bindings, theme, traits.typed)
             tasks.cancel_scope.cancel()
-        self._print_goodbye()
+        if not self.wants_other:
+            self._print_goodbye()
+
+    async def _read_traits(self) -> TerminalTraits:
+        """What the terminal is like. It is not asked where the answer makes no difference."""
+        terminal = self._settings.config.terminal
+        plain = self._paint.colours is None or terminal.theme not in ("auto", "high-contrast")
+        environment = self._settings.environment
+        if plain and not terminal.pictures:
+            return TerminalTraits()
+        return await anyio.to_thread.run_sync(
+            partial(read_traits, environment, sys.stdin.fileno(), sys.stdout.fileno())
+        )
 
     async def _open_files(self) -> None:
         """Look up what the agent may reach now. Without a workspace no file is completed, and none
@@ -184,7 +251,11 @@ class Chat:
         """The event after which the last few turns begin."""
         events = await self._app.store.events(self._session)
         turns = [recorded.n for recorded in events if isinstance(recorded.event, MessageReceived)]
-        return turns[-SHOWN_TURNS] - 1 if len(turns) >= SHOWN_TURNS else 0
+        after = turns[-SHOWN_TURNS] - 1 if len(turns) >= SHOWN_TURNS else 0
+        for recorded in events:
+            if recorded.n <= after:
+                self._facts.see(recorded, self._settings)
+        return after
 
     def _render_greeting(self, after: int) -> list[str]:
         model = next(iter(self._settings.agent(self._agent).models), "")
@@ -214,6 +285,7 @@ class Chat:
         async with aclosing(self._app.door.follow(self._session, ME, after)) as items:
             async for item in items:
                 if isinstance(item, Recorded):
+                    self._facts.see(item, self._settings)
                     self._logged_inbox_ids.append(
                         getattr(item.event, "inbox_id", 0)
                     )  # it may come before its receipt
@@ -238,16 +310,30 @@ class Chat:
         return self.view.render_live(height)
 
     def _render_status(self) -> str:
+        facts = self._list_facts()
+        return render_status(self._describe_state(), facts, self.screen.columns)
+
+    def _describe_state(self) -> str:
         if self._now() - self._pressed_at < LEAVE_WINDOW_S:
             return "Press Ctrl+C again to quit."
         if self._stopping:
             return "stopping …"
-        elsewhere = "" if self._app.dispatch.is_driving else "  connected to the running Deskhand"
+        took = format_duration(self._now() - self.view.since)
         if self.view.ask is not None:
-            return f"waiting for you  Ctrl+C stops{elsewhere}"
+            return "waiting for you  Ctrl+C stops"
         if self.view.working:
-            return f"working  Ctrl+C stops; it reads new messages at once{elsewhere}"
-        return f"{session_name(self._session, self._settings)}{elsewhere}"
+            return f"working {took}  Ctrl+C stops"
+        return session_name(self._session, self._settings)
+
+    def _list_facts(self) -> dict[str, str]:
+        facts = {}
+        current = self._app.current
+        if current.agents:
+            agent = current.agent_of(self._session)
+            facts = self._facts.list_facts(agent, current.settings)
+        if not self._app.dispatch.is_driving:
+            facts["elsewhere"] = "connected to the running Deskhand"
+        return facts
 
     # ------------------------------------------------------------------ what is done
 
@@ -259,7 +345,9 @@ class Chat:
         return JOINT_ASK_CHOICES if ask.together else SINGLE_ASK_CHOICES
 
     def submit(self, text: str) -> None:
-        if text.strip().lower() == "/quit":
+        command = text.strip().lower()
+        if command in ("/quit", "/resume"):
+            self.wants_other = command == "/resume"
             self.leave()
             return
         ask = self.view.ask
@@ -277,12 +365,22 @@ class Chat:
         if self.view.ask is not None:
             self._start(self._answer, self.view.ask.id, choice)
 
-    def find_paths(self, beginning: str) -> list[str]:
-        asked, at, found = self._cached_paths
+    def find_names(self, beginning: str) -> list[str]:
+        asked, at, found = self._cached_names
         if asked != beginning or self._now() - at > PATHS_TTL_S:
             found = find_paths(self._files, beginning) if self._files is not None else []
-            self._cached_paths = (beginning, self._now(), found)
+            found += self._conversations.match(beginning)
+            self._cached_names = (beginning, self._now(), found)
         return found
+
+    def _find_hints(self, before: str) -> list[Hint]:
+        beginning = find_open_mention(before)
+        if beginning is None:
+            return hint_commands(before)
+        return [
+            Hint(f"@{name}", take_name(before, name), self._conversations.title(name))
+            for name in self.find_names(beginning)
+        ]
 
     def interrupt(self) -> None:
         if self.view.working and not self._stopping:
@@ -328,9 +426,12 @@ class Chat:
 
     async def _make_message(self, text: str) -> Message:
         await self._open_files()
-        if self._files is None or text.lstrip().startswith(("/", "!")):
+        if text.lstrip().startswith(("/", "!")):
             return Message("user", (Text(text),))
-        return await attach_mentions(text, self._files, self._app.blobs.put)
+        await self._conversations.refresh()
+        return await attach_mentions(
+            text, self._files, self._app.blobs.put, self._conversations.read
+        )
 
     async def _answer(self, ask_id: str, choice: str) -> Receipt:
         return await submit_answer(self._app, (self._session, ask_id), choice)

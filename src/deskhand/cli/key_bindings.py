@@ -13,13 +13,17 @@ from prompt_toolkit.keys import Keys as Key
 
 from ..types.commands import COMMANDS
 from ..types.messages import clean_text
-from .mentions import complete_path, find_open_mention
+from .hints import Hint, Hints
+from .mentions import complete_name, find_open_mention
 from .pastes import Pastes
 
 ANSWER_KEYS = {"y": "once", "a": "always", "n": "no", "N": "never", "e": "each"}
 MAX_HISTORY_CHARS = 20_000
 """Something longer was pasted; it is not kept in the history of what was typed."""
-LOCAL_COMMANDS = {"quit": "quit; the conversation is kept"}
+LOCAL_COMMANDS = {
+    "resume": "go on with another conversation",
+    "quit": "quit; the conversation is kept",
+}
 """Commands of this terminal alone."""
 
 
@@ -40,8 +44,13 @@ class KeyActions(Protocol):
 
     def leave(self) -> None: ...
 
-    def find_paths(self, beginning: str) -> list[str]:
-        """The files of the workspace whose paths begin so."""
+    @property
+    def hints(self) -> Hints:
+        """What may be meant by what is being written."""
+        ...
+
+    def find_names(self, beginning: str) -> list[str]:
+        """The files of the workspace and the conversations that may be meant by this."""
         ...
 
     @property
@@ -61,6 +70,11 @@ def match_commands(text: str) -> list[tuple[str, str]]:
     ]
 
 
+def hint_commands(text: str) -> list[Hint]:
+    """The same, as what the text may become."""
+    return [Hint(name, f"{name} ", help_) for name, help_ in match_commands(text)]
+
+
 def complete_command(text: str) -> str:
     """`text` with as much of a command added as is certain."""
     names = [name for name, _ in match_commands(text)]
@@ -76,7 +90,8 @@ def complete_command(text: str) -> str:
 
 class Keys:
     """Enter sends, Alt+Enter is a new line, Tab completes, Ctrl+C stops, Ctrl+D leaves, and some
-    keys answer. A long paste is shown as a mark, which Backspace removes as a whole."""
+    keys answer. The arrows choose from what may be meant, which Enter takes. A long paste is shown
+    as a mark, which Backspace removes as a whole."""
 
     def __init__(self, desk: KeyActions) -> None:
         self._desk = desk
@@ -87,6 +102,12 @@ class Keys:
         add("escape", "enter")(self._newline)
         add("c-j")(self._newline)
         add("tab")(self._complete)
+        hinted = Condition(self._is_hinted)
+        chosen = Condition(lambda: self._desk.hints.chosen(_text_before_cursor()) is not None)
+        add("down", filter=hinted)(partial(self._choose, 1))
+        add("up", filter=hinted)(partial(self._choose, -1))
+        add("enter", filter=chosen)(self._take)
+        add("tab", filter=chosen)(self._take)
         add("c-c")(self._interrupt)
         add("c-d")(self._leave)
         add("c-l")(self._clear)
@@ -97,6 +118,13 @@ class Keys:
 
     def _may_answer(self, choice: str) -> bool:
         return choice in self._desk.answer_choices
+
+    def _is_hinted(self) -> bool:
+        """Whether there is something to choose: not where a whole name stands there already, as in
+        what was sent before."""
+        before = _text_before_cursor()
+        found = self._desk.hints.find(before)
+        return len(found) > 1 or (len(found) == 1 and found[0].text.rstrip() != before)
 
     def _send(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
@@ -118,9 +146,21 @@ class Keys:
         text = (
             complete_command(before)
             if beginning is None
-            else complete_path(before, self._desk.find_paths(beginning))
+            else complete_name(before, self._desk.find_names(beginning))
         )
-        if text != before:
+        self._replace_before(event, text)
+
+    def _choose(self, step: int, event: KeyPressEvent) -> None:
+        self._desk.hints.move(_text_before_cursor(), step)
+
+    def _take(self, event: KeyPressEvent) -> None:
+        chosen = self._desk.hints.chosen(_text_before_cursor())
+        if chosen is not None:
+            self._replace_before(event, chosen.text)
+
+    def _replace_before(self, event: KeyPressEvent, text: str) -> None:
+        buffer = event.current_buffer
+        if text != buffer.document.text_before_cursor:
             buffer.text = text + buffer.document.text_after_cursor
             buffer.cursor_position = len(text)
 
@@ -129,7 +169,7 @@ class Keys:
         event.current_buffer.insert_text(self._pastes.collapse(text))
 
     def _mark_before(self) -> str:
-        return self._pastes.mark_before(get_app().current_buffer.document.text_before_cursor)
+        return self._pastes.mark_before(_text_before_cursor())
 
     def _remove_mark(self, event: KeyPressEvent) -> None:
         event.current_buffer.delete_before_cursor(len(self._mark_before()))
@@ -153,3 +193,7 @@ class Keys:
             event.current_buffer.insert_text(event.data)
         else:
             self._desk.answer(ANSWER_KEYS[key])
+
+
+def _text_before_cursor() -> str:
+    return get_app().current_buffer.document.text_before_cursor

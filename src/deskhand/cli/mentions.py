@@ -1,11 +1,12 @@
-"""`@path` in what is typed: files of the workspace, completed while one writes, and attached when
-it is sent."""
+"""`@name` in what is typed: files of the workspace and conversations, completed while one writes,
+and attached when it is sent."""
 
 from __future__ import annotations
 
 import mimetypes
 import re
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from ..tools.paths import Workspace
@@ -21,8 +22,15 @@ _MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|([^\s"]+))')
 _OPEN_MENTION = re.compile(r'(?<!\S)@(?:"([^"\n]*)|([^\s"]*))$')
 _PUNCTUATION = ".,;:!?)]}'"
 
+MAX_TRANSCRIPT_CHARS = 1_000_000
+MAX_FOLDERS = 200
+"""In so many folders a file is looked for that is named without its folder."""
+MAX_FOUND = 100
+
 PutBlob = Callable[[bytes], Awaitable[str]]
 """Keeps bytes and returns their name."""
+ReadConversation = Callable[[str], Awaitable[str | None]]
+"""What was said in the conversation of this name; None where there is none."""
 
 
 def find_open_mention(text: str) -> str | None:
@@ -32,40 +40,80 @@ def find_open_mention(text: str) -> str | None:
 
 
 def find_paths(files: Workspace, beginning: str) -> list[str]:
-    """The files and folders whose paths begin so; a folder ends with a slash. Hidden ones are named
-    where their dot was written."""
+    """The files and folders that may be meant; a folder ends with a slash. First those whose paths
+    begin so; where none does and no folder was written, files in any folder whose names begin so,
+    then those whose names contain it. Hidden ones are named where their dot was written."""
     folder, _, name = beginning.rpartition("/")
+    found = [path for path in _list_paths(files, folder) if _begins(path, name)]
+    if not found and name and not folder:
+        inside = [path for path in _walk_files(files) if name.lower() in _file_name(path).lower()]
+        found = sorted(
+            inside, key=lambda path: not _file_name(path).lower().startswith(name.lower())
+        )
+    return [path for path in found if path.isprintable() and '"' not in path][:MAX_FOUND]
+
+
+def _list_paths(files: Workspace, folder: str) -> list[str]:
     try:
         entries = files.list(folder or ".")
     except ToolError:
         return []
-    hidden = name.startswith(".")
-    found = []
-    for entry in entries:
-        if entry.name.lower().startswith(name.lower()) and (
-            hidden or not entry.name.startswith(".")
-        ):
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            found.append(f"{path}/" if entry.kind == "folder" else path)
-    return [path for path in found if path.isprintable() and '"' not in path]
+    named = ((f"{folder}/{entry.name}" if folder else entry.name, entry) for entry in entries)
+    return [f"{path}/" if entry.kind == "folder" else path for path, entry in named]
 
 
-def complete_path(text: str, found: list[str]) -> str:
-    """The text with as much of the path added that is being written as is certain. A whole file
-    ends with a blank."""
+def _file_name(path: str) -> str:
+    return path.removesuffix("/").rpartition("/")[2]
+
+
+def _begins(path: str, name: str) -> bool:
+    own = _file_name(path)
+    hidden = own.startswith(".") and not name.startswith(".")
+    return own.lower().startswith(name.lower()) and not hidden
+
+
+def _walk_files(files: Workspace) -> Iterator[str]:
+    """The files of the workspace, those near the top first, without hidden ones."""
+    folders = deque([""])
+    for _ in range(MAX_FOLDERS):
+        if not folders:
+            return
+        for path in _list_paths(files, folders.popleft()):
+            if _file_name(path).startswith("."):
+                continue
+            if path.endswith("/"):
+                folders.append(path.removesuffix("/"))
+            else:
+                yield path
+
+
+def complete_name(text: str, found: Sequence[str]) -> str:
+    """The text with as much of the name added that is being written as is certain. A whole one ends
+    with a blank."""
     beginning = find_open_mention(text)
     if beginning is None or not found:
         return text
+    if len(found) == 1:
+        return take_name(text, found[0])
     sure = found[0]
     while not all(path.lower().startswith(sure.lower()) for path in found):
         sure = sure[:-1]
     if len(sure) < len(beginning):
         return text
-    head = text[: len(text) - len(beginning)].removesuffix('"').removesuffix("@")
-    whole = len(found) == 1 and not sure.endswith("/")
-    if " " in sure:
-        return f'{head}@"{sure}{chr(34) + " " if whole else ""}'
-    return f"{head}@{sure}{' ' if whole else ''}"
+    return _before_mention(text, beginning) + (f'@"{sure}' if " " in sure else f"@{sure}")
+
+
+def take_name(text: str, name: str) -> str:
+    """The text with this name in the place of the one that is being written. A blank follows it,
+    unless it is a folder, in which more can be chosen."""
+    head = _before_mention(text, find_open_mention(text) or "")
+    if name.endswith("/"):
+        return head + (f'@"{name}' if " " in name else f"@{name}")
+    return head + (f'@"{name}" ' if " " in name else f"@{name} ")
+
+
+def _before_mention(text: str, beginning: str) -> str:
+    return text[: len(text) - len(beginning)].removesuffix('"').removesuffix("@")
 
 
 def find_mentions(text: str) -> list[str]:
@@ -75,14 +123,18 @@ def find_mentions(text: str) -> list[str]:
     ]
 
 
-async def attach_mentions(text: str, files: Workspace, keep: PutBlob) -> Message:
-    """The message with the files that it mentions: pictures and short texts as they are; of others
-    it says that they are there. What is no file of the workspace is left as it was written."""
+async def attach_mentions(
+    text: str, files: Workspace | None, keep: PutBlob, read_conversation: ReadConversation
+) -> Message:
+    """The message with the files and conversations that it mentions: pictures and short texts as
+    they are; of others it says that they are there. What is neither is left as it was written."""
     parts: list[Part] = []
     notes: list[str] = []
     for written in find_mentions(text):
-        for path in dict.fromkeys((written, written.rstrip(_PUNCTUATION))):
-            part = await _read_attachment(path, files, keep)
+        for name in dict.fromkeys((written, written.rstrip(_PUNCTUATION))):
+            part = await _read_attachment(name, files, keep) if files is not None else None
+            if part is None:
+                part = await _read_transcript(name, keep, read_conversation)
             if part is None:
                 continue
             if isinstance(part, str):
@@ -92,6 +144,16 @@ async def attach_mentions(text: str, files: Workspace, keep: PutBlob) -> Message
             break
     said = "\n".join([text, *notes])
     return Message("user", (*parts, Text(said)))
+
+
+async def _read_transcript(name: str, keep: PutBlob, read: ReadConversation) -> File | None:
+    """What was said in a conversation, as a file: like every file it counts as untrusted, since
+    others may have written in it."""
+    said = await read(name)
+    if said is None:
+        return None
+    data = said[-MAX_TRANSCRIPT_CHARS:].encode()
+    return File(await keep(data), f"conversation {name}.md", "text/markdown", len(data))
 
 
 async def _read_attachment(path: str, files: Workspace, keep: PutBlob) -> Part | str | None:

@@ -16,27 +16,11 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.syntax import Syntax
 from rich.text import Text
-from rich.theme import Theme
+from rich.theme import Theme as RichTheme
 
 from .plain import escape_control
+from .themes import DARK, Theme
 
-THEME = Theme(
-    {
-        "you": "bold cyan",
-        "quiet": "dim",
-        "good": "green",
-        "bad": "red",
-        "warn": "yellow",
-        "tool": "bold",
-        "markdown.code": "cyan",
-        "markdown.h1": "bold underline",
-        "markdown.h2": "bold",
-        "markdown.h3": "bold",
-        "markdown.link_url": "cyan underline",
-        "markdown.item.number": "dim",
-        "markdown.item.bullet": "dim",
-    },
-)
 COLOR_SYSTEMS = {
     "standard": ColorSystem.STANDARD,
     "256": ColorSystem.EIGHT_BIT,
@@ -140,9 +124,12 @@ class Paint:
     system of rich, or None for a screen without any. Everything that is given in is made plain
     first."""
 
-    def __init__(self, width: Callable[[], int], colours: str | None = None) -> None:
+    def __init__(
+        self, width: Callable[[], int], colours: str | None = None, theme: Theme = DARK
+    ) -> None:
         self._width = width
-        self._colours = colours
+        self._theme = theme
+        self.colours = colours
         self._system = None if colours is None else COLOR_SYSTEMS[colours]
         self._console = lru_cache(maxsize=2)(self._make_console)
 
@@ -150,15 +137,20 @@ class Paint:
     def width(self) -> int:
         return max(self._width(), 20)
 
+    def use_theme(self, theme: Theme) -> None:
+        """From now on."""
+        self._theme = theme
+        self._console.cache_clear()
+
     def _make_console(self, width: int) -> Console:
         return Console(
             file=io.StringIO(),
             force_terminal=True,
-            color_system=self._colours,  # type: ignore[arg-type]  # a plain string where rich lists its literals
-            no_color=self._colours is None,
+            color_system=self.colours,  # type: ignore[arg-type]  # a plain string where rich lists its literals
+            no_color=self.colours is None,
             width=width,
             height=25,
-            theme=THEME,
+            theme=RichTheme(dict(self._theme.styles)),
             highlight=False,
             emoji=False,
             legacy_windows=False,
@@ -172,7 +164,7 @@ class Paint:
     def markdown(self, text: str) -> list[str]:
         """The text as Markdown, without empty lines around it. Links are written out, so that what
         is seen is where they lead."""
-        source = _Markdown(escape_control(text), code_theme="ansi_dark", hyperlinks=False)
+        source = _Markdown(escape_control(text), code_theme=self._theme.code, hyperlinks=False)
         lines = self._render(source, min(self.width, 100))
         while lines and not _COLOR_CODE.sub("", lines[0]).strip():
             lines.pop(0)

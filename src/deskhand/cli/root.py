@@ -192,6 +192,7 @@ SECTIONS = (
 EXAMPLES = """\b
 Examples:
   deskhand                              start a chat
+  deskhand --resume                     go on with an earlier one
   deskhand ask "what is in this folder?"
   git diff | deskhand ask "review this"
   deskhand doctor --fix
@@ -203,6 +204,10 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`deskhand chat` is `deskhand`, which other systems call so."""
+        return super().parse_args(ctx, args[1:] if args[:1] == ["chat"] else args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -232,7 +237,7 @@ class LazyGroup(click.Group):
             hint = f'to ask something, run: deskhand ask "{args[0]} …"'
             if near:
                 hint = f"did you mean '{near[0]}'?"
-            if args[0] in ("chat", "run", "talk"):
+            if args[0] == "run":
                 hint = "to start a chat, run: deskhand"
             ctx.fail(f"there is no command '{args[0]}'; {hint}")
         return super().resolve_command(ctx, args)
@@ -263,6 +268,9 @@ class LazyGroup(click.Group):
 )
 @click.option("--session", "-s", default="", metavar="NAME", help="Continue this conversation.")
 @click.option("--continue", "-c", "latest", is_flag=True, help="Continue the latest conversation.")
+@click.option(
+    "--resume", "-r", is_flag=True, help="Choose from recent conversations; type to search them."
+)
 @click.option("--agent", "-a", default="", metavar="NAME", help="Agent to talk to.")
 @click.option(
     "--model",
@@ -281,6 +289,7 @@ def cli(  # noqa: PLR0913 -- one parameter for each option
     ctx: click.Context,
     session: str,
     latest: bool,
+    resume: bool,
     agent: str,
     model: str,
     config: str | None,
@@ -292,6 +301,7 @@ def cli(  # noqa: PLR0913 -- one parameter for each option
     before it does anything important.
     """
     if ctx.invoked_subcommand is None:
-        from .chat import chat
+        from .chat import Which, chat
 
-        chat(session, latest=latest, agent=agent, model=model, config=config)
+        which = Which(session, latest=latest, resume=resume)
+        chat(which, agent=agent, model=model, config=config)

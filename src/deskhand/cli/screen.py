@@ -11,12 +11,16 @@ from pathlib import Path
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition
-from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
+from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
 from prompt_toolkit.key_binding.defaults import load_key_bindings
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
@@ -25,26 +29,15 @@ from prompt_toolkit.layout.screen import Screen as ScreenCells
 from prompt_toolkit.layout.screen import WritePosition
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
-from rich.console import Console
 
 from ..types.folders import make_private_folder
-from .key_bindings import match_commands
-from .mentions import find_open_mention
+from .hints import Hints
+from .plain import cell_width, shorten_line
+from .themes import Theme
 
 MAX_INPUT_LINES = 8
-MAX_HINTS = 8
 FRAME_S = 1 / 12
 """The least time between two redraws: each costs bytes, and some terminals are far away."""
-STYLE = Style.from_dict(
-    {"prompt": "bold ansicyan", "hint": "ansibrightblack", "status": "ansibrightblack"}
-)
-PLAIN_STYLE = Style.from_dict({"prompt": "bold"})
-
-
-def detect_color_system() -> str | None:
-    """Which colours the terminal has; None where it has none, or NO_COLOR is set."""
-    console = Console()
-    return None if console.no_color else console.color_system
 
 
 def open_history(path: Path) -> History:
@@ -68,6 +61,13 @@ class RawInput(Vt100Input):
         return nullcontext()
 
 
+def _parse_keys(typed: bytes) -> list[KeyPress]:
+    presses: list[KeyPress] = []
+    parser = Vt100Parser(presses.append)
+    parser.feed_and_flush(typed.decode(errors="surrogateescape"))
+    return presses
+
+
 class LiveWindow(Window):
     """What changes, as it is coloured. A window marks its last line with a style of its own, so
     that each line would be written a second time when another one follows."""
@@ -79,8 +79,8 @@ class LiveWindow(Window):
 
 
 class FrameOutput(Vt100_Output):
-    """Writes each frame at once. It never asks the terminal where its cursor is: that would be asked
-    again after each line that is put above, and cost a round trip and a page of line feeds."""
+    """Writes each frame at once. It never asks the terminal where its cursor is: it would ask again
+    after each line that is put above, which costs a round trip and a page of line feeds."""
 
     held = False
     _marks_pastes = False
@@ -104,30 +104,38 @@ class FrameOutput(Vt100_Output):
             self._marks_pastes = False
 
 
+def read_size() -> Size:
+    """How large the terminal is now."""
+    try:
+        columns, rows = os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        columns, rows = 80, 24
+    return Size(rows=rows or 24, columns=columns or 80)
+
+
 class Screen:
-    """Owns the terminal while `run` runs. `live(height)`, `status()` and `paths(beginning)`, which
-    gives the paths that may be meant, are asked for at each redraw."""
+    """Owns the terminal while `run` runs. `live(height)`, `status()` and `hints` are asked for at
+    each redraw."""
 
     def __init__(
         self,
         live: Callable[[int], list[str]],
         status: Callable[[], str],
-        paths: Callable[[str], list[str]],
+        hints: Hints,
         history: History,
     ) -> None:
         self._live = live
         self._status = status
-        self._paths = paths
+        self._hints = hints
         self._pending: list[str] = []
         self._live_lines: list[str] = []
         self._buffer = Buffer(multiline=True, history=history)
+        self._output = FrameOutput(sys.stdout, read_size)
         self._application: Application[None] | None = None
 
     @property
     def columns(self) -> int:
-        if self._application is None:
-            return 80
-        return self._application.output.get_size().columns
+        return read_size().columns
 
     def print(self, lines: list[str]) -> None:
         """Put lines above, for good. They must be plain but for our own colours."""
@@ -143,19 +151,20 @@ class Screen:
         if self._application is not None and self._application.is_running:
             self._application.exit()
 
-    async def run(self, keys: KeyBindings) -> None:
-        """Until `leave`. Raises EOFError when the terminal goes away."""
-        colours = detect_color_system() is not None
-        self._output = FrameOutput.from_pty(sys.stdout)
+    async def run(self, keys: KeyBindings, theme: Theme, typed: bytes = b"") -> None:
+        """Until `leave`. `typed` is what was typed before. Raises EOFError when the terminal goes
+        away."""
+        keyboard = RawInput(sys.stdin)
+        store_typeahead(keyboard, _parse_keys(typed))
         self._application = Application(
             Layout(self._make_layout()),
             key_bindings=merge_key_bindings([load_key_bindings(), keys]),
-            style=STYLE if colours else PLAIN_STYLE,
+            style=Style.from_dict(dict(theme.typed)),
             erase_when_done=True,
             min_redraw_interval=FRAME_S,
             before_render=self._begin_frame,
             after_render=self._end_frame,
-            input=RawInput(sys.stdin),
+            input=keyboard,
             output=self._output,
             mouse_support=False,
         )
@@ -180,9 +189,6 @@ class Screen:
         def live() -> AnyFormattedText:
             return ANSI("\n".join(self._live_lines))
 
-        def hint() -> AnyFormattedText:
-            return [("class:hint", "\n".join(self._render_hints()[:MAX_HINTS]))]
-
         def status() -> AnyFormattedText:
             return [("class:status", self._status())]
 
@@ -191,7 +197,7 @@ class Screen:
             self._buffer, input_processors=[BeforeInput("> ", style="class:prompt")]
         )
         shows = Condition(lambda: bool(self._live_lines))
-        hints = Condition(lambda: bool(self._render_hints()))
+        hints = Condition(lambda: bool(self._hints.find(self._before)))
         return HSplit(
             [
                 ConditionalContainer(LiveWindow(above, dont_extend_height=True), shows),
@@ -202,23 +208,31 @@ class Screen:
                     wrap_lines=True,
                 ),
                 ConditionalContainer(
-                    Window(FormattedTextControl(hint), dont_extend_height=True), hints
+                    Window(FormattedTextControl(self._render_hints), dont_extend_height=True), hints
                 ),
                 Window(FormattedTextControl(status), height=1),
             ]
         )
 
-    def _render_hints(self) -> list[str]:
-        """What can come of the command, or of the path, that is being written."""
-        commands = match_commands(self._buffer.text)
-        if commands:
-            return [f"  {name:<10} {help_}" for name, help_ in commands]
-        beginning = find_open_mention(self._buffer.document.text_before_cursor)
-        return [] if beginning is None else [f"  @{path}" for path in self._paths(beginning)]
+    @property
+    def _before(self) -> str:
+        return self._buffer.document.text_before_cursor
+
+    def _render_hints(self) -> AnyFormattedText:
+        """What can come of what is being written, a line each."""
+        found = self._hints.window(self._before)
+        width = min(max((cell_width(hint.shown) for hint, _ in found), default=0), 40)
+        pieces: StyleAndTextTuples = []
+        for hint, chosen in found:
+            room = self.columns - 3
+            name = shorten_line(hint.shown, room)
+            about = shorten_line(hint.about, max(room - width - 2, 2)) if hint.about else ""
+            filler = " " * (width - cell_width(name) + 2) if about else ""
+            style = "class:chosen" if chosen else "class:hint"
+            pieces += [(style, f"  {name}{filler}{about}"), ("", "\n")]
+        return pieces[:-1]
 
     def _max_live_lines(self) -> int:
         """How many lines what changes may take, so that it never scrolls away by itself."""
-        if self._application is None:
-            return 10
         typed = min(self._buffer.document.line_count, MAX_INPUT_LINES)
-        return max(self._application.output.get_size().rows - typed - 4, 3)
+        return max(read_size().rows - typed - 4, 3)

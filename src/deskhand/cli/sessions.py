@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -94,13 +93,19 @@ def show(name: str, config: str | None) -> None:
       deskhand sessions show nov21-0930 | less -R
     """
     from .paint import Paint
-    from .screen import detect_color_system
+    from .terminal_traits import guess_traits
+    from .themes import choose_theme, detect_color_system
     from .view import View
 
     settings = load_settings(config)
     events = load_events(settings, name)
     columns = shutil.get_terminal_size().columns
-    paint = Paint(lambda: columns, detect_color_system() if sys.stdout.isatty() else None)
+    theme = settings.config.terminal.theme
+    paint = Paint(
+        lambda: columns,
+        detect_color_system(settings.environment, theme),
+        choose_theme(theme, dark=guess_traits(settings.environment).dark),
+    )
     view = View(paint, SystemClock().monotonic, zone=ZoneInfo(settings.config.timezone))
     for recorded in events:
         for line in view.render(recorded):

@@ -104,9 +104,9 @@ def setup(  # noqa: PLR0913 -- one parameter for each option
     except DeskhandError as error:
         fail(str(error), USAGE)
     if then_talk:
-        from .chat import chat
+        from .chat import Which, chat
 
-        chat("", latest=False, agent=agent, model="", config=config)
+        chat(Which(), agent=agent, model="", config=config)
     click.echo("Start a chat: deskhand")
 
 

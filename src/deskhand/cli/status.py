@@ -23,6 +23,7 @@ from .encoded import to_json
 from .failed import list_failed
 from .plain import escape_control
 from .run import FAILED, ME, config_option, load_service_settings
+from .times import format_age
 
 COLORS = {"ok": "green", "starting": "cyan", "degraded": "yellow", "down": "red"}
 STATE_WORDS = {
@@ -168,7 +169,7 @@ def render_health_fact(fact: HealthFact, now: float, zone: ZoneInfo) -> list[str
     if fact.restarts:
         said.append(f"restarted {fact.restarts} times" if fact.restarts > 1 else "restarted once")
     if fact.last_success_at is not None and fact.name != "store":
-        said.append(f"last success {_format_age(now - fact.last_success_at)}")
+        said.append(f"last success {format_age(now - fact.last_success_at)}")
     if not said and fact.since is not None:
         said = [f"since {_format_time(fact.since, zone)}"]
     found = [f"{mark}  {escape_control(fact.name):<20} {', '.join(said)}".rstrip()]
@@ -180,10 +181,3 @@ def render_health_fact(fact: HealthFact, now: float, zone: ZoneInfo) -> list[str
 
 def _format_time(at: float, zone: ZoneInfo) -> str:
     return datetime.fromtimestamp(at, zone).strftime("%Y-%m-%d %H:%M")
-
-
-def _format_age(seconds: float) -> str:
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return "just now"

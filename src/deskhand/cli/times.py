@@ -1,4 +1,4 @@
-"""Times as people type them."""
+"""Times as people type and read them."""
 
 from __future__ import annotations
 
@@ -32,3 +32,11 @@ def parse_past_time(text: str, now: float, zone: ZoneInfo) -> float | None:
     except (ValueError, OverflowError):
         return None
     return found if 0 <= found <= now else None
+
+
+def format_age(seconds: float) -> str:
+    """So long ago, in its largest unit."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "just now"

@@ -64,6 +64,7 @@ from .sections import (
     HeartbeatConfig,
     JobsConfig,
     SubagentsConfig,
+    TerminalConfig,
     TracesConfig,
     check_budgets,
     check_traces,
@@ -209,6 +210,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     heartbeat: HeartbeatConfig = HeartbeatConfig()
     backup: BackupConfig = BackupConfig()
     traces: TracesConfig = TracesConfig()
+    terminal: TerminalConfig = TerminalConfig()
     channels: dict[str, ChannelConfig] = {}
     mcp: dict[str, McpServerConfig] = {}
     remote_agents: dict[str, RemoteAgentConfig] = {}

@@ -63,6 +63,17 @@ class TracesConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     content: bool = False
 
 
+ThemeName = Literal["auto", "dark", "light", "high-contrast", "none"]
+
+
+class TerminalConfig(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How Deskhand looks in a terminal. `theme` are its colours: `auto` is `dark` or `light`, as
+    the background is. `pictures: false` shows their names alone."""
+
+    theme: ThemeName = "auto"
+    pictures: bool = True
+
+
 class JobsConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """`enabled: false` runs none. After `storm_starts` crashes within `storm_minutes` all jobs are
     paused: one of them may be the cause. A job at `startup` is skipped once so many of its runs

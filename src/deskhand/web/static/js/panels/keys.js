@@ -97,6 +97,8 @@ export const KEYS = {
   "traces.endpoint": ["none", "Send traces to this OpenTelemetry collector, such as http://127.0.0.1:4318.", "text"],
   "traces.headers_env": ["OTEL_EXPORTER_OTLP_HEADERS", "The environment variable with headers for it, as name=value,name=value.", "text"],
   "traces.content": ["false", "Also send what tools were called with, why calls failed, and how results and answers begin.", "true or false"],
+  "terminal.theme": ["auto", "The colours in a terminal: dark, light, high-contrast, none, or auto, which follows the background.", "auto, dark, light, high-contrast, none"],
+  "terminal.pictures": ["true", "Whether the chat shows pictures, in terminals that can; otherwise it shows their names.", "true or false"],
   "heartbeat.enabled": ["false", "Look after the lines of HEARTBEAT.md.", "true or false"],
   "heartbeat.every": ["30m", "How often to check whether a line is due.", "text"],
   "heartbeat.agent": ["the first", "The agent whose HEARTBEAT.md is used.", "text"],
