@@ -14,8 +14,17 @@ from ..config.yaml_edit import set_key, unset_key
 from ..types.errors import ConfigError, DeskhandError
 from .init import make_home
 from .plain import escape_control
-from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, resolve_agent
-from .table import print_table
+from .run import (
+    USAGE,
+    Listing,
+    config_option,
+    fail,
+    json_option,
+    limit_option,
+    load_settings,
+    resolve_agent,
+)
+from .table import print_json_rows, print_table
 
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 RESERVED_NAMES = ("defaults", "list")
@@ -38,15 +47,25 @@ def agents() -> None:
 
 @agents.command("list")
 @limit_option()
+@json_option
 @config_option
-def list_(limit: int | None, config: str | None) -> None:
+def list_(limit: int | None, as_json: bool, config: str | None) -> None:
     """List the agents.
 
     \b
     Example:
       deskhand agents list
     """
-    _print_agents(load_settings(config), limit)
+    settings = load_settings(config)
+    if not as_json:
+        _print_agents(settings, limit)
+        return
+    known = [(name, settings.agent(name)) for name in settings.agents[:limit]]
+    rows = [
+        (name, each.models, each.profile, each.tools, _describe_workspace(settings, name))
+        for name, each in known
+    ]
+    print_json_rows(("agent", "models", "profile", "tools", "workspace"), rows)
 
 
 @agents.command()
@@ -130,12 +149,16 @@ def _print_agents(settings: Settings, limit: int | None) -> None:
     rows = []
     for name in settings.agents[:limit]:
         agent = settings.agent(name)
-        place = agent.workspace or str(settings.home.workspace(name))
+        place = _describe_workspace(settings, name)
         tools = (
             ", ".join((*([agent.profile] if agent.profile else []), *(agent.tools or ()))) or "none"
         )
         rows.append((name, ", ".join(agent.models) or "no model", tools, place))
     print_table(("agent", "models", "tools", "workspace"), rows)
+
+
+def _describe_workspace(settings: Settings, name: str) -> str:
+    return settings.agent(name).workspace or str(settings.home.workspace(name))
 
 
 def _read_text(settings: Settings) -> str:

@@ -29,11 +29,13 @@ from .run import (
     agent_option,
     config_option,
     fail,
+    json_option,
     limit_option,
     load_settings,
     resolve_agent,
     with_store,
 )
+from .table import print_json_rows
 
 
 @click.group(cls=Listing)
@@ -109,8 +111,9 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
 @allow.command("list")
 @agent_option
 @limit_option()
+@json_option
 @config_option
-def list_(agent: str, limit: int | None, config: str | None) -> None:
+def list_(agent: str, limit: int | None, as_json: bool, config: str | None) -> None:
     """List access that was granted beyond the rules.
 
     \b
@@ -121,16 +124,22 @@ def list_(agent: str, limit: int | None, config: str | None) -> None:
 
     async def use(store: SqlStore) -> None:
         lines = []
+        rows: list[tuple[str | bool, ...]] = []
         for name in (agent,) if agent else settings.agents:
             for folder in await path_grants_of(store, name):
                 may = "read, write" if folder.write else "read"
                 also = ", also after reading untrusted content" if folder.outside else ""
                 lines.append(f"{name}  {may:11}  {folder.path}  (by {folder.by}{also})")
+                rows.append((name, may, folder.path, "", folder.by, folder.outside))
         for grant in await standing_grants(store, ME):
             call = f"{grant.tool} {grant.arguments}"
             lines.append(
                 f"{grant.agent}  {grant.verdict:11}  {grant.id[:12]}  {call}  (by {grant.by})"
             )
+            rows.append((grant.agent, grant.verdict, call, grant.id, grant.by, False))
+        if as_json:
+            print_json_rows(("agent", "access", "to", "id", "by", "outside"), rows[:limit])
+            return
         for line in lines[:limit]:
             click.echo(line)
         if not lines:

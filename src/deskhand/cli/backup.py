@@ -35,10 +35,12 @@ from .run import (
     Group,
     config_option,
     fail,
+    json_option,
     limit_option,
     load_service_settings,
     load_settings,
 )
+from .table import print_json_rows
 
 key_option = click.option(
     "--key", default="", metavar="FILE", help="File with the key of age, for an encrypted backup."
@@ -115,8 +117,9 @@ def make(folder: str | None, keep: int | None, recipient: str, config: str | Non
 @backup.command("list")
 @click.argument("folder", required=False)
 @limit_option()
+@json_option
 @config_option
-def list_(folder: str | None, limit: int | None, config: str | None) -> None:
+def list_(folder: str | None, limit: int | None, as_json: bool, config: str | None) -> None:
     """List the backups in a folder or bucket, the newest first.
 
     \b
@@ -128,6 +131,10 @@ def list_(folder: str | None, limit: int | None, config: str | None) -> None:
         found = list_backups(place)
     except (DeskhandError, OSError) as error:
         fail(str(error))
+    if as_json:
+        listed = [(each.name, each.at, each.size, each.is_encrypted) for each in found[:limit]]
+        print_json_rows(("name", "at", "size_bytes", "encrypted"), listed)
+        return
     if not found:
         click.echo(f"There is no backup in {escape_control(place.address)}.")
     for each in found[:limit]:

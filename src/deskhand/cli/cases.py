@@ -14,8 +14,17 @@ from ..evals.runner import ReplayOptions
 from ..runtime.app import App
 from ..types.errors import ConfigError
 from .plain import escape_control, shorten_line
-from .run import FAILED, USAGE, Listing, config_option, fail, limit_option, load_settings
-from .table import print_table
+from .run import (
+    FAILED,
+    USAGE,
+    Listing,
+    config_option,
+    fail,
+    json_option,
+    limit_option,
+    load_settings,
+)
+from .table import print_json_rows, print_table
 from .temporary_app import with_app
 
 
@@ -34,8 +43,9 @@ def cases() -> None:
 
 @cases.command("list")
 @limit_option()
+@json_option
 @config_option
-def list_(limit: int | None, config: str | None) -> None:
+def list_(limit: int | None, as_json: bool, config: str | None) -> None:
     """List the cases and their requests.
 
     \b
@@ -45,12 +55,18 @@ def list_(limit: int | None, config: str | None) -> None:
     settings = load_settings(config)
     found = Cases(settings.home.cases)
     rows = []
+    listed: list[tuple[str | int | None, ...]] = []
     for name in found.list_names()[:limit]:
         try:
             case = found.read(name)
             rows.append((name, case.session, str(case.turn), shorten_line(case.asked, 100)))
+            listed.append((name, case.session, case.turn, case.asked, ""))
         except ConfigError as error:
             rows.append((name, "", "", str(error)))
+            listed.append((name, "", None, "", str(error)))
+    if as_json:
+        print_json_rows(("case", "session", "turn", "request", "problem"), listed)
+        return
     if not rows:
         click.echo("No cases yet. Save a turn as a case: deskhand replay SESSION --save NAME")
         return

@@ -17,8 +17,8 @@ from ..store.blobs import Blobs
 from ..types.errors import DeskhandError
 from ..types.health import HealthFact
 from .plain import escape_control
-from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, run
-from .table import print_table
+from .run import USAGE, Listing, config_option, fail, json_option, limit_option, load_settings, run
+from .table import print_json_rows, print_table
 
 
 @click.group(cls=Listing)
@@ -34,8 +34,9 @@ def channels() -> None:
 
 @channels.command("list")
 @limit_option()
+@json_option
 @config_option
-def list_(limit: int | None, config: str | None) -> None:
+def list_(limit: int | None, as_json: bool, config: str | None) -> None:
     """List configured channels and their state.
 
     \b
@@ -44,7 +45,7 @@ def list_(limit: int | None, config: str | None) -> None:
     """
     settings = load_settings(config)
     found = settings.config.channels
-    if not found:
+    if not found and not as_json:
         click.echo(
             "No channels yet. Add one: deskhand channels add telegram. There are also "
             f"{', '.join(kind for kind in GUIDES if kind != 'telegram')}."
@@ -56,6 +57,9 @@ def list_(limit: int | None, config: str | None) -> None:
         (name, each.type or name, *_describe_state(each, facts.get(f"channel {name}")))
         for name, each in found.items()
     ]
+    if as_json:
+        print_json_rows(("channel", "kind", "state", "why"), rows[:limit])
+        return
     print_table(("channel", "kind", "state", "why"), rows[:limit])
 
 

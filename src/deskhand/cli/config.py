@@ -115,6 +115,7 @@ def get(ctx: click.Context, key: str, config: str | None) -> None:
 
 
 @config.command("list")
+@click.option("--json", is_flag=True, expose_value=False, help="Print JSON, as it always does.")
 @config_option
 @click.pass_context
 def list_(ctx: click.Context, config: str | None) -> None:

@@ -16,6 +16,7 @@ from ..tools.network import READ_OUTSIDE
 from ..tools.queries import grant_host
 from ..types.errors import DeskhandError
 from ..users.queries import audit_note
+from .encoded import to_json
 from .plain import escape_control
 from .run import (
     FAILED,
@@ -25,11 +26,13 @@ from .run import (
     agent_option,
     config_option,
     fail,
+    json_option,
     limit_option,
     load_settings,
     resolve_agent,
     with_store,
 )
+from .table import print_json_rows
 
 
 @click.group(cls=Listing)
@@ -93,8 +96,9 @@ def allow_host(settings: Settings, entry: str, agent: str, knowing: int = 0) -> 
     "--used", is_flag=True, help="List which hosts commands reached, and which were refused."
 )
 @limit_option()
+@json_option
 @config_option
-def list_(used: bool, limit: int | None, config: str | None) -> None:
+def list_(used: bool, limit: int | None, as_json: bool, config: str | None) -> None:
     """List allowed hosts, and who allowed them.
 
     \b
@@ -108,6 +112,9 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
     async def use(store: SqlStore) -> None:
         if used:
             uses = await list_uses(store, limit or 200)
+            if as_json:
+                click.echo(to_json(uses))
+                return
             for use in reversed(uses):
                 at = datetime.fromtimestamp(use.last_at, zone).strftime("%Y-%m-%d %H:%M")
                 what = f"{use.up:,} bytes out, {use.down:,} in"
@@ -121,12 +128,19 @@ def list_(used: bool, limit: int | None, config: str | None) -> None:
         lines = [
             f"{each}  every agent  (by the configuration)" for each in settings.config.egress.allow
         ]
+        rows: list[tuple[str | bool, ...]] = [
+            (each, "", "", "configuration", False) for each in settings.config.egress.allow
+        ]
         for grant in await list_grants(store):
             where = grant.session or grant.agent or "every agent"
             reading = (
                 (", also after reading untrusted content") if grant.knowing == READ_OUTSIDE else ""
             )
             lines.append(f"{grant.host}  {where}{reading}  (by {grant.by})")
+            rows.append((grant.host, grant.agent, grant.session, grant.by, bool(reading)))
+        if as_json:
+            print_json_rows(("host", "agent", "session", "by", "outside"), rows[:limit])
+            return
         for line in lines[:limit]:
             click.echo(escape_control(line))
         if not lines:

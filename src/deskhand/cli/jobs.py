@@ -17,9 +17,9 @@ from ..jobs.triggers.triggers import webhook_secret_name
 from ..runtime.app import App
 from ..web.job_views import JobDetail, JobDraft, JobRowView, Preview
 from .encoded import to_json
-from .jobs_running import COMMANDS, json_option, warn_if_no_driver, with_jobs
+from .jobs_running import COMMANDS, warn_if_no_driver, with_jobs
 from .plain import escape_control, shorten_line
-from .run import ME, USAGE, Listing, config_option, fail, limit_option, load_settings
+from .run import ME, USAGE, Listing, config_option, fail, json_option, limit_option, load_settings
 from .table import print_table
 from .temporary_app import with_app
 
@@ -409,8 +409,9 @@ def undo(name: str, redo: bool, config: str | None) -> None:
 @jobs.command()
 @click.argument("name", default="")
 @limit_option()
+@json_option
 @config_option
-def blueprints(name: str, limit: int | None, config: str | None) -> None:
+def blueprints(name: str, limit: int | None, as_json: bool, config: str | None) -> None:
     """List job templates and the values they need.
 
     \b
@@ -420,6 +421,9 @@ def blueprints(name: str, limit: int | None, config: str | None) -> None:
     shown = BLUEPRINTS[:limit]
     if name in {known.name for known in BLUEPRINTS}:
         shown = (get_blueprint(name),)
+    if as_json:
+        click.echo(to_json(shown))
+        return
     for each in shown:
         click.echo(describe_blueprint(each))
         click.echo(click.style(f"  {render_command(each)}\n", dim=True))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable
 from io import BufferedReader
 from pathlib import Path
 
 import anyio
 import click
 
+from .encoded import to_json
 from .plain import escape_control
 from .run import config_option, limit_option, load_settings, run
 
@@ -19,8 +21,9 @@ POLL_S = 0.2
 @click.command()
 @click.option("--follow", "-f", is_flag=True, help="Follow the log until Ctrl+C.")
 @limit_option(50, least=0, names=("-n", "--lines"))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON string per line.")
 @config_option
-def logs(follow: bool, limit: int, config: str | None) -> None:
+def logs(follow: bool, limit: int, as_json: bool, config: str | None) -> None:
     """Show the end of the log.
 
     \b
@@ -31,13 +34,14 @@ def logs(follow: bool, limit: int, config: str | None) -> None:
     settings = load_settings(config)
     path = settings.home.log
     found = _read_last_lines(path, limit)
-    if not found and limit and not follow:
+    if not found and limit and not (follow or as_json):
         click.echo(f"Nothing was logged yet. Only problems are logged, to {path}")
         return
+    show = to_json if as_json else escape_control
     for line in found:
-        click.echo(escape_control(line))
+        click.echo(show(line))
     if follow:
-        run(settings, lambda: _follow(path))
+        run(settings, lambda: _follow(path, show))
 
 
 def _read_last_lines(path: Path, count: int) -> list[str]:
@@ -48,11 +52,11 @@ def _read_last_lines(path: Path, count: int) -> list[str]:
         return []
 
 
-async def _follow(path: Path) -> None:
+async def _follow(path: Path, show: Callable[[str], str]) -> None:
     tail = _Tail(path)
     while True:
         for line in tail.read():
-            click.echo(escape_control(line))
+            click.echo(show(line))
         await anyio.sleep(POLL_S)
 
 

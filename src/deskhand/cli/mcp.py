@@ -32,8 +32,17 @@ from ..tools.deferred import MAX_LINE_CHARS
 from ..types.errors import ConfigError, DeskhandError
 from ..types.people import OWNER_NAME
 from .plain import escape_control, shorten_line
-from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
-from .table import print_table
+from .run import (
+    USAGE,
+    Listing,
+    config_option,
+    fail,
+    json_option,
+    limit_option,
+    load_settings,
+    with_store,
+)
+from .table import print_json_rows, print_table
 from .temporary_app import with_app
 from .tokens import parse_scopes
 from .users import with_people
@@ -58,8 +67,9 @@ def mcp() -> None:
 
 @mcp.command("list")
 @limit_option()
+@json_option
 @config_option
-def list_(limit: int | None, config: str | None) -> None:
+def list_(limit: int | None, as_json: bool, config: str | None) -> None:
     """List MCP servers, with how many of their tools are used and how many rest.
 
     \b
@@ -68,17 +78,23 @@ def list_(limit: int | None, config: str | None) -> None:
     """
     settings = load_settings(config)
     servers = settings.config.mcp
-    if not servers:
+    if not servers and not as_json:
         click.echo("No MCP servers yet. Add one: deskhand mcp add NAME -- COMMAND, or NAME URL")
         return
     known = _read_known(settings)
     rows = []
+    listed: list[tuple[str | bool | int, ...]] = []
     for name, server in servers.items():
         counts = count_states(tool for tool in known if tool.server == name)
         resting = counts["changed"] + counts["new"]
+        place = _describe_place(server)
+        listed.append((name, server.enabled, counts["accepted"], resting, place))
         state = "on" if server.enabled else "off"
         tools = f"{counts['accepted']} tools" + (f", {resting} to review" if resting else "")
-        rows.append((name, state, tools, _describe_place(server)))
+        rows.append((name, state, tools, place))
+    if as_json:
+        print_json_rows(("server", "enabled", "tools", "to_review", "where"), listed[:limit])
+        return
     print_table(("server", "state", "tools", "where"), rows[:limit])
 
 

@@ -36,9 +36,18 @@ from ..supervision.erased_index import describe_backups, erased_fact
 from ..types.errors import ConfigError, ModelError
 from .encoded import to_json
 from .plain import escape_control
-from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
+from .run import (
+    USAGE,
+    Listing,
+    config_option,
+    fail,
+    json_option,
+    limit_option,
+    load_settings,
+    with_store,
+)
 from .sessions import format_local_time
-from .table import print_table
+from .table import print_json_rows, print_table
 from .times import parse_past_time
 
 T = TypeVar("T")
@@ -243,8 +252,9 @@ def why(number: int, config: str | None) -> None:
 
 @memories.command()
 @click.argument("number", type=int)
+@json_option
 @config_option
-def history(number: int, config: str | None) -> None:
+def history(number: int, as_json: bool, config: str | None) -> None:
     """Show what a memory replaced, and what replaced it.
 
     \b
@@ -255,6 +265,12 @@ def history(number: int, config: str | None) -> None:
     found = _with_memory(settings, lambda memory, _: memory.history(number, UNRESTRICTED))
     if not found:
         _fail_unknown(number)
+    if as_json:
+        listed = [
+            (fact.id, fact.valid_from, fact.valid_to, fact.closed_why, fact.text) for fact in found
+        ]
+        print_json_rows(("id", "valid_from", "valid_to", "closed_why", "text"), listed)
+        return
     zone = ZoneInfo(settings.config.timezone)
     rows = [
         [

@@ -6,8 +6,17 @@ import click
 
 from ..config.config import Settings
 from ..types.errors import DeskhandError
-from .run import USAGE, Listing, agent_option, config_option, fail, limit_option, load_settings
-from .table import print_table
+from .run import (
+    USAGE,
+    Listing,
+    agent_option,
+    config_option,
+    fail,
+    json_option,
+    limit_option,
+    load_settings,
+)
+from .table import print_json_rows, print_table
 from .weights import pull, test
 
 
@@ -26,8 +35,9 @@ def model() -> None:
 @model.command("list")
 @click.argument("provider", default="")
 @limit_option()
+@json_option
 @config_option
-def list_(provider: str, limit: int | None, config: str | None) -> None:
+def list_(provider: str, limit: int | None, as_json: bool, config: str | None) -> None:
     """List providers, or the known models of one. Others can be used too.
 
     \b
@@ -45,7 +55,11 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
     try:
         if provider:
             known = catalogue.provider(provider).models
-            rows = [(f"{provider}/{name}", f"{facts.window:,}") for name, facts in known.items()]
+            windows = [(f"{provider}/{name}", facts.window) for name, facts in known.items()]
+            if as_json:
+                print_json_rows(("model", "window"), windows[:limit])
+                return
+            rows = [(name, f"{window:,}") for name, window in windows]
             print_table(("model", "window"), rows[:limit])
             return
     except DeskhandError as error:
@@ -65,6 +79,9 @@ def list_(provider: str, limit: int | None, config: str | None) -> None:
             ready = f"{format_gigabytes(weights.size_bytes)}: deskhand model pull {name}"
         providers.append((PROVIDER, ready, f"{PROVIDER}/{name}"))
     providers.append(("scripted", "to try Deskhand without a model", "scripted/echo"))
+    if as_json:
+        print_json_rows(("provider", "ready", "where"), providers[:limit])
+        return
     print_table(("provider", "ready?", "where"), providers[:limit])
     click.echo(f"Chosen: {', '.join(settings.config.defaults.models) or 'none'}")
 

@@ -25,8 +25,8 @@ from ..config.yaml_edit import set_key
 from ..types.errors import DeskhandError
 from .plain import escape_control, shorten_line
 from .plugin_templates import make_package_files, make_plugin_file
-from .run import USAGE, Group, config_option, fail, limit_option, load_settings
-from .table import print_table
+from .run import USAGE, Group, config_option, fail, json_option, limit_option, load_settings
+from .table import print_json_rows, print_table
 
 
 @click.group(cls=Group)
@@ -43,8 +43,9 @@ def plugins() -> None:
 
 @plugins.command("list")
 @limit_option()
+@json_option
 @config_option
-def list_(limit: int | None, config: str | None) -> None:
+def list_(limit: int | None, as_json: bool, config: str | None) -> None:
     """List loaded and available plugins. Available plugins are not imported.
 
     \b
@@ -60,7 +61,9 @@ def list_(limit: int | None, config: str | None) -> None:
         for name, place in list_plugins(settings.home).items()
         if name not in on
     ]
-    if rows:
+    if as_json:
+        print_json_rows(("plugin", "state", "gives", "where"), rows[:limit])
+    elif rows:
         print_table(("plugin", "state", "gives", "where"), rows[:limit])
     elif not here.failed:
         click.echo(

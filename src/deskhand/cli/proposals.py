@@ -14,9 +14,9 @@ from ..learning.proposals.review import render_verdict
 from ..runtime.app import App
 from ..skills.scan import ScanFinding
 from .plain import escape_control, shorten_line
-from .run import ME, config_option, fail, limit_option, load_settings
+from .run import ME, config_option, fail, json_option, limit_option, load_settings
 from .sessions import format_local_time
-from .table import print_table
+from .table import print_json_rows, print_table
 from .temporary_app import with_app
 
 COLORS = {"bad": "red", "look": "yellow"}
@@ -25,8 +25,9 @@ COLORS = {"bad": "red", "look": "yellow"}
 @click.command("proposals")
 @click.option("--all", "every", is_flag=True, help="Include decided proposals.")
 @limit_option()
+@json_option
 @config_option
-def proposals(every: bool, limit: int | None, config: str | None) -> None:
+def proposals(every: bool, limit: int | None, as_json: bool, config: str | None) -> None:
     """List skills that agents propose. None of them is active until you accept it.
 
     \b
@@ -40,6 +41,13 @@ def proposals(every: bool, limit: int | None, config: str | None) -> None:
         return await app.features.reviewing.proposals.list_proposals(every=every)
 
     rows = with_app(settings, use, drive=False)[:limit]
+    if as_json:
+        listed = [
+            (row.id, row.name, row.agent, _state(row), row.description, row.session, row.at)
+            for row in rows
+        ]
+        print_json_rows(("id", "skill", "agent", "state", "description", "session", "at"), listed)
+        return
     if not rows:
         hint = "" if every else " To include decided ones: deskhand skills proposals --all"
         click.echo(f"No skills are proposed.{hint}")

@@ -22,9 +22,10 @@ from ..remote_agents.tools import open_agent
 from ..remote_agents.wire import RemoteRun
 from ..secrets.redaction import open_secrets
 from ..types.errors import ConfigError, DeskhandError
+from .encoded import to_json
 from .plain import escape_control
-from .run import USAGE, Listing, config_option, fail, limit_option, load_settings
-from .table import print_table
+from .run import USAGE, Listing, config_option, fail, json_option, limit_option, load_settings
+from .table import print_json_rows, print_table
 
 PORT = 8765
 PROBE_S = 15.0
@@ -52,8 +53,9 @@ def remote() -> None:
 @click.argument("url", default="")
 @token_option
 @limit_option()
+@json_option
 @config_option
-def list_(url: str, token_env: str, limit: int | None, config: str | None) -> None:
+def list_(url: str, token_env: str, limit: int | None, as_json: bool, config: str | None) -> None:
     """List the agents that are set up, or those that answer at a URL.
 
     \b
@@ -63,9 +65,20 @@ def list_(url: str, token_env: str, limit: int | None, config: str | None) -> No
     """
     settings = load_settings(config)
     if url:
-        _print_found(_run(_probe, settings, url, token_env))
+        found = _run(_probe, settings, url, token_env)
+        if as_json:
+            click.echo(to_json([found]))
+        else:
+            _print_found(found)
         return
     agents = settings.config.remote_agents
+    if as_json:
+        listed = [
+            (name, each.enabled, each.protocol, each.url, each.description)
+            for name, each in list(agents.items())[:limit]
+        ]
+        print_json_rows(("agent", "enabled", "protocol", "url", "description"), listed)
+        return
     if not agents:
         click.echo("No agents elsewhere yet. Add one: deskhand remote add NAME URL")
         return
@@ -181,8 +194,11 @@ def run(agent: str, message: str, token_env: str, session: str, config: str | No
 @click.option("--timeout", default=0.5, show_default=True, help="Seconds for each address.")
 @click.option("--network", default="", metavar="CIDR", help="Look here, and not on this machine.")
 @click.option("--add", "adds", is_flag=True, help="Add those that need no token.")
+@json_option
 @config_option
-def discover_(port: int, timeout: float, network: str, adds: bool, config: str | None) -> None:
+def discover_(
+    port: int, timeout: float, network: str, adds: bool, as_json: bool, config: str | None
+) -> None:
     """Look for agents on this machine, or in a network of yours.
 
     \b
@@ -196,26 +212,29 @@ def discover_(port: int, timeout: float, network: str, adds: bool, config: str |
     except ConfigError as error:
         fail(str(error), USAGE)
     found = _run(discover, hosts, port, Net(), timeout)
-    if not found:
+    if as_json:
+        click.echo(to_json(found))
+    elif not found:
         where = network or "this machine"
         click.echo(f"No agent answers at port {port} of {where}.")
     for each in found:
-        _print_found(each)
+        if not as_json:
+            _print_found(each)
         if adds and not each.needs_token:
-            _add_found(settings, each)
+            click.echo(f"  {_add_found(settings, each)}", err=as_json)
 
 
-def _add_found(settings: Settings, found: FoundAgent) -> None:
+def _add_found(settings: Settings, found: FoundAgent) -> str:
+    """Add it under a new name. Returns what was done."""
     known = load_settings(str(settings.file) if settings.file.exists() else None)
     agents = known.config.remote_agents
     if any(each.url == found.url for each in agents.values()):
-        click.echo("  known already")
-        return
+        return "known already"
     names = (f"agent{n}" for n in range(1, len(agents) + 2))
     name = next(each for each in names if each not in agents)
     made = RemoteAgentConfig(url=found.url, protocol=found.protocol)
     store_setting(settings, ["remote_agents", name], msgspec.to_builtins(made))
-    click.echo(f"  added as {name}")
+    return f"added as {name}"
 
 
 async def _open(settings: Settings, agent: str, token_env: str) -> RemoteAgent:

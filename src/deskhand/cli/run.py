@@ -85,6 +85,11 @@ def limit_option(
     )
 
 
+def json_option(command: C) -> C:
+    """`--json`, the same for every command that prints a list."""
+    return click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")(command)
+
+
 class Group(click.Group):
     """A group that says of each command all of its first sentence, on as many lines as that
     takes."""

@@ -17,7 +17,18 @@ from ..types.errors import DeskhandError
 from ..types.secrets import format_handle
 from ..users.queries import audit_note
 from .plain import escape_control
-from .run import ME, USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
+from .run import (
+    ME,
+    USAGE,
+    Listing,
+    config_option,
+    fail,
+    json_option,
+    limit_option,
+    load_settings,
+    with_store,
+)
+from .table import print_json_rows
 
 
 @click.group(cls=Listing)
@@ -86,8 +97,9 @@ def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
 
 @secrets.command("list")
 @limit_option()
+@json_option
 @config_option
-def list_(limit: int | None, config: str | None) -> None:
+def list_(limit: int | None, as_json: bool, config: str | None) -> None:
     """List secrets, where they are stored, and who may use them where. No value is shown.
 
     \b
@@ -101,6 +113,13 @@ def list_(limit: int | None, config: str | None) -> None:
     except DeskhandError as error:
         fail(str(error))
     here = {each.name for each in known.list_secrets()}
+    if as_json:
+        rows = [
+            (name, each.place, name in here, format_handle(name), each.rules)
+            for name, each in list(entries.items())[:limit]
+        ]
+        print_json_rows(("name", "place", "present", "handle", "rules"), rows)
+        return
     for name, entry in list(entries.items())[:limit]:
         place = f"environment {entry.variable}" if entry.place == "env" else entry.place
         click.echo(

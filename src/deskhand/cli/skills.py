@@ -15,21 +15,25 @@ from .run import (
     agent_option,
     config_option,
     fail,
+    json_option,
     limit_option,
     load_settings,
     resolve_agent,
 )
 from .skill_folders import move_away
 from .skill_install import install
-from .table import print_table
+from .table import print_json_rows, print_table
 
 
 @click.group(cls=Group, invoke_without_command=True)
 @agent_option
 @limit_option()
+@json_option
 @config_option
 @click.pass_context
-def skills(ctx: click.Context, agent: str, limit: int | None, config: str | None) -> None:
+def skills(
+    ctx: click.Context, agent: str, limit: int | None, as_json: bool, config: str | None
+) -> None:
     """List an agent's skills and where they come from: bundled, shared or its own.
 
     \b
@@ -43,6 +47,10 @@ def skills(ctx: click.Context, agent: str, limit: int | None, config: str | None
         return
     settings = load_settings(config)
     found = skills_of(settings, resolve_agent(settings, agent)).find().values()
+    if as_json:
+        listed = [(s.name, s.source, s.description, s.problem, str(s.folder)) for s in found]
+        print_json_rows(("skill", "from", "description", "problem", "where"), listed[:limit])
+        return
     if not found:
         click.echo(f"No skills. A skill is a folder with a SKILL.md in {settings.skills_folder}")
         return

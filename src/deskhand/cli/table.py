@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
+from .encoded import to_json
 from .plain import cell_width, escape_control, shorten_line
 
 MAX_CELL_WIDTH = 44
@@ -27,6 +29,11 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     click.echo(click.style(_render_row(titles, widths, width), dim=True))
     for row in shown:
         click.echo(_render_row(row, widths, width))
+
+
+def print_json_rows(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print the rows as a JSON list of objects."""
+    click.echo(to_json([dict(zip(names, row, strict=True)) for row in rows]))
 
 
 def _shorten_cells(row: Sequence[str], width: int) -> list[str]:

@@ -36,12 +36,13 @@ from .run import (
     agent_option,
     config_option,
     fail,
+    json_option,
     limit_option,
     load_settings,
     resolve_agent,
     with_store,
 )
-from .table import print_table
+from .table import print_json_rows, print_table
 
 
 class ToolsGroup(Listing):
@@ -67,12 +68,16 @@ def tools() -> None:
     """
 
 
+TOOL_COLUMNS = ("tool", "effect", "tokens", "deferred", "description")
+
+
 @tools.command("list")
 @click.argument("name", default="")
 @agent_option
 @limit_option()
+@json_option
 @config_option
-def list_(name: str, agent: str, limit: int | None, config: str | None) -> None:
+def list_(name: str, agent: str, limit: int | None, as_json: bool, config: str | None) -> None:
     """List an agent's tools with their effect and their approximate size in tokens. With a NAME,
     show the description of that tool that models get.
 
@@ -92,6 +97,8 @@ def list_(name: str, agent: str, limit: int | None, config: str | None) -> None:
         click.echo(f"deskhand: {escape_control(problem)}", err=True)
     if name:
         _print_tool(name, found.tools)
+    elif as_json:
+        print_json_rows(TOOL_COLUMNS, _list_tools(found.tools)[:limit])
     elif not found.tools:
         click.echo("This agent has no tools: it can only talk.")
     else:
@@ -214,20 +221,25 @@ async def _list_not_allowed(
     return [host for host in hosts if str(parse_egress_host(host)) not in allowed]
 
 
-def _print_tools(found: Tools, limit: int | None) -> None:
+def _list_tools(found: Tools) -> list[tuple[str, str, int, bool, str]]:
+    """The tools by `TOOL_COLUMNS`."""
     now = {spec.name for spec in list_offered_specs(found, SessionOptions())}
     size = {schema.name: estimate_schema_tokens(schema) for schema in make_schemas(found)}
-    rows = [
-        (
-            s.name,
-            s.effect,
-            str(size[s.name]),
-            "" if s.name in now else "deferred",
-            " ".join(s.description.split()),
-        )
+    return [
+        (s.name, s.effect, size[s.name], s.name not in now, " ".join(s.description.split()))
         for s in (tool.spec for tool in found.values())
     ]
+
+
+def _print_tools(found: Tools, limit: int | None) -> None:
+    known = _list_tools(found)
+    rows = [
+        (name, effect, str(tokens), "deferred" if deferred else "", about)
+        for name, effect, tokens, deferred, about in known
+    ]
     print_table(("tool", "effect", "tokens", "", "what it does"), rows[:limit])
+    size = {name: tokens for name, _, tokens, _, _ in known}
+    now = {name for name, _, _, deferred, _ in known if not deferred}
     later = size.keys() - now
     said = f"{len(now)} tools are in each request, about {sum(size[name] for name in now):,} tokens"
     more = (

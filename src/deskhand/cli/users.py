@@ -16,7 +16,16 @@ from ..users.pairing import format_identity
 from ..users.users import LocalPeople, open_people
 from .encoded import to_json
 from .plain import escape_control
-from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, with_store
+from .run import (
+    USAGE,
+    Listing,
+    config_option,
+    fail,
+    json_option,
+    limit_option,
+    load_settings,
+    with_store,
+)
 from .sessions import format_local_time
 from .table import print_table
 
@@ -248,8 +257,9 @@ def remove_role(name: str, role: str, config: str | None) -> None:
 
 @users.command("log")
 @limit_option(20)
+@json_option
 @config_option
-def log_(limit: int, config: str | None) -> None:
+def log_(limit: int, as_json: bool, config: str | None) -> None:
     """Show the audit log of users and access, latest first.
 
     \b
@@ -259,6 +269,9 @@ def log_(limit: int, config: str | None) -> None:
     settings = load_settings(config)
     notes = with_people(settings, lambda people: people.list_audit_notes(limit))
     zone = ZoneInfo(settings.config.timezone)
+    if as_json:
+        click.echo(to_json(notes))
+        return
     if not notes:
         click.echo("No changes yet.")
         return

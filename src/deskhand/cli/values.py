@@ -139,6 +139,7 @@ def delete(key: str, agent: str, ns: str, config: str | None) -> None:
 @values.command("list")
 @click.option("--prefix", "-p", default="", help="Only keys with this prefix.")
 @limit_option(names=())  # -n is the namespace
+@click.option("--json", is_flag=True, expose_value=False, help="Print JSON, as it always does.")
 @_key_options
 def list_(prefix: str, limit: int | None, agent: str, ns: str, config: str | None) -> None:
     """Print keys and values as JSON.

@@ -22,8 +22,8 @@ from ..store.blobs import Blobs
 from ..types.errors import DeskhandError
 from ..workspace.scope import SandboxProvider
 from .plain import escape_control
-from .run import USAGE, Listing, config_option, fail, limit_option, load_settings, run
-from .table import print_table
+from .run import USAGE, Listing, config_option, fail, json_option, limit_option, load_settings, run
+from .table import print_json_rows, print_table
 from .weights import Bar
 
 T = TypeVar("T")
@@ -46,8 +46,9 @@ def voice() -> None:
 
 @voice.command("list")
 @limit_option()
+@json_option
 @config_option
-def list_(limit: int | None, config: str | None) -> None:
+def list_(limit: int | None, as_json: bool, config: str | None) -> None:
     """List what listens and speaks on this machine, and what is chosen.
 
     \b
@@ -64,6 +65,9 @@ def list_(limit: int | None, config: str | None) -> None:
             rows.append((name, kinds[kind], "here" if files.has(name) else ready, item.about))
     ready = "here" if espeak.is_installed() else espeak.INSTALL
     rows.append((espeak.PROGRAM, "speaks", ready, "many languages, plainly"))
+    if as_json:
+        print_json_rows(("name", "kind", "ready", "about"), rows[:limit])
+        return
     print_table(("name", "what it does", "ready?", "about"), rows[:limit])
     engines = make_engines(settings)
     uses: tuple[tuple[Use, str, str], ...] = (
