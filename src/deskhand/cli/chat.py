@@ -36,6 +36,7 @@ from .key_bindings import Keys, hint_commands
 from .mentions import attach_mentions, find_open_mention, find_paths, take_name
 from .model import set_model as keep
 from .paint import Paint
+from .pictures import PicturePrinter
 from .plain import escape_control
 from .resume_picker import ResumePicker
 from .run import ME, USAGE, fail, load_settings, resolve_agent, run
@@ -179,6 +180,7 @@ class Chat:
         self._now = app.parts.clock.monotonic
         self._theme = settings.config.terminal.theme
         self._facts = SessionFacts()
+        self._pictures = PicturePrinter("", app.blobs.get, lambda: 80, far=False)
         self.hints = Hints(self._find_hints)
         self.screen = Screen(
             self._render_live,
@@ -213,6 +215,12 @@ class Chat:
         if self._paint.colours is None:
             theme = choose_theme("none", dark=traits.dark)
         self._paint.use_theme(theme)
+        self._pictures = PicturePrinter(
+            traits.pictures if self._settings.config.terminal.pictures else "",
+            self._app.blobs.get,
+            lambda: self.screen.columns,
+            far="SSH_CONNECTION" in self._settings.started_with,
+        )
         after = await self._find_start()
         await self._open_files()
         await self._conversations.refresh()
@@ -290,6 +298,8 @@ class Chat:
                         getattr(item.event, "inbox_id", 0)
                     )  # it may come before its receipt
                 self.screen.print(self.view.render(item, await edits.find_diff(item)))
+                if isinstance(item, Recorded):
+                    self.screen.print(await self._pictures.render(item))
                 if not self.view.working:
                     self._stopping = False
                 if not isinstance(item, Progress) or item.kind != "thinking":

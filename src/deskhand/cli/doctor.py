@@ -13,7 +13,7 @@ from ..types.errors import DeskhandError
 from .encoded import to_json
 from .init import make_home
 from .plain import escape_control
-from .run import FAILED, config_option, fail, run
+from .run import FAILED, apply_color, config_option, fail, run
 
 MARKS = {"good": ("ok", "green"), "note": ("!!", "yellow"), "bad": ("no", "red")}
 
@@ -49,7 +49,7 @@ def doctor(fix: bool, as_json: bool, config: str | None) -> None:
 def _load_settings(config: str | None) -> Settings:
     """The settings; a configuration that cannot be used is the first finding, and the last."""
     try:
-        return read_settings(Path(config) if config else None)
+        settings = read_settings(Path(config) if config else None)
     except DeskhandError as error:
         try:
             where = config or str(find_home().config)
@@ -57,6 +57,8 @@ def _load_settings(config: str | None) -> Settings:
             fail(str(error))
         _print_finding("configuration", DoctorFinding("bad", str(error), f"$EDITOR {where}"))
         sys.exit(FAILED)
+    apply_color(settings)
+    return settings
 
 
 def _repair(settings: Settings) -> None:

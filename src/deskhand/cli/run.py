@@ -20,6 +20,7 @@ from ..supervision.logs import logging_to_file
 from ..supervision.start_log import find_cause
 from ..types.errors import ConfigError, DeskhandError
 from ..types.identity import Principal
+from .colors import wants_color
 from .plain import escape_control
 
 FAILED = 1
@@ -131,9 +132,17 @@ def load_settings(config: str | None) -> Settings:
         settings = read_settings(Path(config) if config else None)
     except DeskhandError as error:
         fail(f"{error}", USAGE)
+    apply_color(settings)
     for warning in settings.warnings:
         click.echo(f"deskhand: {escape_control(warning)}", err=True)
     return settings
+
+
+def apply_color(settings: Settings) -> None:
+    """Let what this command prints have colours where they are wanted."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.color = wants_color(settings.environment, settings.config.terminal.theme)
 
 
 def load_service_settings(config: str | None, *, quiet: bool) -> Settings:
@@ -143,6 +152,7 @@ def load_service_settings(config: str | None, *, quiet: bool) -> Settings:
         settings = read_settings_or_last_good(Path(config) if config else None)
     except DeskhandError as error:
         fail(str(error), USAGE)
+    apply_color(settings)
     for warning in () if quiet else settings.warnings:
         click.echo(f"deskhand: {escape_control(warning)}", err=True)
     if settings.problem and not quiet:

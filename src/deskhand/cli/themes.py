@@ -8,6 +8,7 @@ import msgspec
 from rich.console import Console
 
 from ..config.sections import ThemeName
+from .colors import wants_color
 
 
 class Theme(msgspec.Struct, frozen=True):
@@ -108,16 +109,6 @@ def choose_theme(name: ThemeName, *, dark: bool) -> Theme:
             return LIGHT
         case "auto":
             return DARK if dark else LIGHT
-
-
-def wants_color(environment: Mapping[str, str], theme: ThemeName) -> bool | None:
-    """Whether colours are wanted whatever the output is: False where they never are, None where
-    they are in a terminal. See https://no-color.org and https://force-color.org."""
-    if environment.get("NO_COLOR") or theme == "none":
-        return False
-    if environment.get("FORCE_COLOR"):
-        return True
-    return False if environment.get("TERM") == "dumb" else None
 
 
 def detect_color_system(environment: Mapping[str, str], theme: ThemeName) -> str | None:

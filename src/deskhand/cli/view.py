@@ -17,7 +17,7 @@ from ..types.events import Recorded
 from ..types.messages import Audio, File, Image, Message, ToolCall, ToolResult, Usage
 from .diffs import DIFF_HEADING, render_diff
 from .paint import Paint, begun_length, stable_length
-from .plain import shorten_line
+from .plain import cell_width, shorten_line
 from .rehearsals import describe_arguments, describe_result, style_question
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -30,6 +30,9 @@ BEGUN_ROWS = 4
 drawn again with each line."""
 CONTEXT_LINES = 40
 """So many lines of code before a row say how it is coloured."""
+MAX_NAMES = 3
+MAX_NAME_CELLS = 30
+"""So many files of a result are named, and so much of each name."""
 CHOICE_LABELS = {
     "once": "allowed once",
     "always": "always allowed (this exact call)",
@@ -455,12 +458,15 @@ def summarize_call(call: ToolCall, width: int) -> str:
 
 
 def summarize_result(call: ToolCall, result: ToolResult, width: int) -> str:
-    """The first line of a result, and how much more there is."""
-    pictures = sum(isinstance(part, Image | File) for part in result.parts)
-    said = _summarize_text(describe_result(call.name, result.text), width)
-    if pictures:
-        said += f" [{pictures} file{'s' if pictures > 1 else ''}]"
-    return said
+    """The first line of a result, how much more there is, and the files that came with it."""
+    files = [part for part in result.parts if isinstance(part, Image | File)]
+    if not files:
+        return _summarize_text(describe_result(call.name, result.text), width)
+    names = ", ".join(shorten_line(part.name, MAX_NAME_CELLS) for part in files if part.name)
+    if len(files) > MAX_NAMES or not names:
+        names = f"{len(files)} file{'s' if len(files) > 1 else ''}"
+    room = width - cell_width(names) - 3
+    return f"{_summarize_text(describe_result(call.name, result.text), room)} [{names}]"
 
 
 def _summarize_text(text: str, width: int) -> str:

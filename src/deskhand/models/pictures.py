@@ -67,7 +67,18 @@ async def shrink_in_process(data: bytes) -> bytes:
             f"it has {len(data) / 1e6:.1f} MB, and models accept {LIMIT_BYTES / 1e6:.1f} MB. To "
             f"have large pictures made smaller: {INSTALL}"
         )
-    command = [sys.executable, "-I", "-m", "deskhand.models.shrink_picture"]
+    return await _run_shrinking(data)
+
+
+async def make_thumbnail_in_process(data: bytes, side: int) -> bytes:
+    """A PNG that is at most `side` pixels wide and high, of few colours. Raises PictureRefused."""
+    if find_spec("PIL") is None:
+        raise PictureRefused(f"to have pictures made smaller: {INSTALL}")
+    return await _run_shrinking(data, str(side))
+
+
+async def _run_shrinking(data: bytes, *args: str) -> bytes:
+    command = [sys.executable, "-I", "-m", "deskhand.models.shrink_picture", *args]
     try:
         with anyio.fail_after(SHRINK_S):
             done = await anyio.run_process(

@@ -1,5 +1,6 @@
 """Makes one picture smaller: `python -m deskhand.models.shrink_picture` reads it on stdin and
-writes a JPEG. Run by `pictures.py`, in a process of its own; needs the extra [images]."""
+writes a JPEG, or with a number of pixels a PNG that is at most so wide and high. Run by
+`pictures.py`, in a process of its own; needs the extra [images]."""
 
 from __future__ import annotations
 
@@ -32,12 +33,7 @@ class ImageTooLarge(ValueError):
 def shrink_picture(data: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
     """A JPEG of at most `limit_bytes` and LIMIT_SIDE: as much of the quality as fits, then half the
     size, at most five times. Raises ImageTooLarge, and what Pillow raises for broken pictures."""
-    with Image.open(BytesIO(data), formats=FORMATS) as opened:
-        if opened.width * opened.height > MAX_PIXELS:
-            raise ImageTooLarge(explain_too_many_pixels(opened.width, opened.height))
-        opened.draft("RGB", (LIMIT_SIDE, LIMIT_SIDE))
-        picture = _flatten(ImageOps.exif_transpose(opened))
-    picture.thumbnail((LIMIT_SIDE, LIMIT_SIDE))
+    picture = _decode(data, LIMIT_SIDE)
     for halved in range(MAX_HALVINGS + 1):
         if halved:
             picture = picture.resize((max(1, picture.width // 2), max(1, picture.height // 2)))
@@ -47,6 +43,25 @@ def shrink_picture(data: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
             if made.tell() <= limit_bytes:
                 return made.getvalue()
     raise ImageTooLarge(f"it is larger than {limit_bytes / 1e6:.1f} MB even at a 32nd of its size")
+
+
+def make_thumbnail(data: bytes, side: int) -> bytes:
+    """A PNG of at most `side` pixels each way, with a palette, so that it is few bytes. Raises
+    ImageTooLarge, and what Pillow raises for broken pictures."""
+    made = BytesIO()
+    _decode(data, side).quantize(256).save(made, "PNG", optimize=True)
+    return made.getvalue()
+
+
+def _decode(data: bytes, side: int) -> Image.Image:
+    """The picture, no wider or higher than this."""
+    with Image.open(BytesIO(data), formats=FORMATS) as opened:
+        if opened.width * opened.height > MAX_PIXELS:
+            raise ImageTooLarge(explain_too_many_pixels(opened.width, opened.height))
+        opened.draft("RGB", (side, side))
+        picture = _flatten(ImageOps.exif_transpose(opened))
+    picture.thumbnail((side, side))
+    return picture
 
 
 def _flatten(picture: Image.Image) -> Image.Image:
@@ -64,7 +79,8 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     Image.MAX_IMAGE_PIXELS = None  # ours is checked before anything is decoded
     try:
-        made = shrink_picture(sys.stdin.buffer.read())
+        data = sys.stdin.buffer.read()
+        made = make_thumbnail(data, int(sys.argv[1])) if sys.argv[1:] else shrink_picture(data)
     except ImageTooLarge as error:
         sys.stderr.write(str(error))
         return REFUSED_EXIT_CODE
