@@ -115,7 +115,9 @@ class History:
                 self.owner[mark] = fact.owner if fact.scope == "user" else "*"
         else:  # the owner, at the command line
             now = self.house.clock.now()
-            rows = promote_fact(fact, now) if what == "promote" else undo_last_change(fact, now)
+            rows = promote_fact(fact, now)
+            if what == "undo":
+                rows = undo_last_change(fact, now, successor=None)
             if number % 3 == 0 and what == "promote":
                 self.planted.discard(fact.text.rpartition(" ")[2])
             await self.house.store.change(
@@ -209,7 +211,7 @@ async def moves(steps: list[tuple[str, str, int]], folder: Path) -> None:
                 await talk("save_memory", content=f"likes {city}")
                 likes[who].add(f"likes {city}")
             elif home is not None and what == "undo":
-                await store.change(undo_last_change(home, house.clock.now()))
+                await store.change(undo_last_change(home, house.clock.now(), successor=None))
                 lives[who].pop()
             elif home is not None and what == "forget":
                 await talk("forget_memory", memory_id=home.id)

@@ -224,7 +224,7 @@ async def test_what_cannot_hold_any_more_is_replaced_and_said(house: House) -> N
         for each in await house.memory.list_facts(make_unrestricted_viewer())
         if each.text == "dog is Max"
     ]
-    await house.store.change(undo_last_change(fact, house.clock.now()))
+    await house.store.change(undo_last_change(fact, house.clock.now(), successor=None))
     assert "dog is Rex" in await texts(house)
     assert "dog is Max" not in await texts(house)
 

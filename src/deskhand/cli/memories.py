@@ -26,6 +26,7 @@ from ..memory.queries import (
     FactCounts,
     count_facts,
     count_vectors,
+    find_successor,
     latest_fact,
     source_text,
 )
@@ -339,25 +340,27 @@ def undo(
 def _undo_last_change(settings: Settings, number: int | None) -> None:
     """Of this memory, or of all."""
 
-    async def use(memory: Memory, store: SqlStore) -> tuple[Fact, Fact] | None:
+    async def use(memory: Memory, store: SqlStore) -> tuple[Fact, Fact | None] | None:
         last = await latest_fact(store) if number is None else number
         fact = await memory.get(last, UNRESTRICTED)
         if fact is None:
             return None
-        await store.change(undo_last_change(fact, SystemClock().now()))
+        successor = find_successor(store, fact)
+        await store.change(undo_last_change(fact, SystemClock().now(), successor=successor))
         now = await memory.get(fact.id, UNRESTRICTED)
-        return fact, now or fact
+        replaced = successor is not None and fact.id in successor.replaces
+        return now or fact, successor if replaced else None
 
     done = _with_memory(settings, use)
     if done is None:
         _fail_unknown(number or 0)
-    before, fact = done
+    fact, successor = done
     held = fact.valid_to is None
     click.echo(
         f"#{fact.id} {'holds again' if held else 'is taken back'}: {escape_control(fact.text)}"
     )
-    if before.superseded_by and held:
-        click.echo(f"#{before.superseded_by}, which had replaced it, is no longer active.")
+    if successor is not None and held:
+        click.echo(f"#{successor.id}, which had replaced it, is no longer active.")
 
 
 def _restore(settings: Settings, since: str, some: FactChoice, yes: bool) -> None:

@@ -14,6 +14,7 @@ import anyio
 from ..agent.state import State
 from ..assembly.host import Host
 from ..memory import queries
+from ..memory.access import may_change, may_list
 from ..memory.facts import (
     Fact,
     Viewer,
@@ -79,20 +80,26 @@ class MemoryCommand:
             return f"{USAGE} /memory alone lists what there is."
 
         fact = self._memory.get_sync(int(number), viewer)
-        if fact is None or not _may_see(fact, viewer, who):
+        if fact is None or not may_list(fact, who):
             missing = f"There is no memory #{number} here."
             if not int(number):
                 missing = "There is nothing to take back."
             return f"{missing} {'/memory lists what there is.' if viewer.private else NOT_HERE}"
         if word == "why":
             return self._explain(fact, state, who)
-        if fact.scope != "user" and "owner" not in who.roles:
+        if not may_change(fact, who):
             return f"Only an owner can change #{number}: it is told to others too."
-        return _render_promise(word, fact)
+        successor = self._find_replacement(fact)
+        if word == "undo" and successor is not None and not may_change(successor, who):
+            return (
+                f"Only an owner can take back #{successor.id}, which came in place of #{number}: "
+                "it is told to others too."
+            )
+        return _render_promise(word, fact, successor)
 
     def _render_list(self, viewer: Viewer, who: Principal) -> str:
         found = self._memory.list_facts_sync(viewer, limit=1_000)
-        seen = [fact for fact in found if _may_see(fact, viewer, who)]
+        seen = [fact for fact in found if may_list(fact, who)]
         own = [fact for fact in seen if fact.scope == "user"]
         shared = [fact for fact in seen if fact.scope != "user"]
 
@@ -118,6 +125,13 @@ class MemoryCommand:
             if theirs or name != "from":
                 lines.append(f"{name}: {value}")
         return "\n".join(lines)
+
+    def _find_replacement(self, fact: Fact) -> Fact | None:
+        """The fact that was written to replace this one, and that undoing would close."""
+        successor = queries.find_successor(self._ground.store, fact)
+        if successor is None or fact.id not in successor.replaces:
+            return None
+        return successor
 
     def _last_changed(self, viewer: Viewer) -> int:
         """The id of this person's fact that changed last; 0 for none."""
@@ -181,7 +195,8 @@ class MemoryCommand:
         was_open = said is not None and said[2] == "is taken back"
         if said is None or (fact.valid_to is None) != was_open:  # changed since the promise
             return ()
-        return undo_last_change(fact, now)
+        successor = queries.find_successor(self._ground.store, fact)
+        return undo_last_change(fact, now, successor=successor)
 
 
 def _make_viewer(state: State, row: Waiting) -> Viewer:
@@ -193,14 +208,6 @@ def _make_viewer(state: State, row: Waiting) -> Viewer:
     private = who.kind == "person" and only_person(participants) == who.id
     audience = () if is_read_by_others(participants) else list_reader_names(who)
     return Viewer(who.id if private else "", agent, private, audience, held=private)
-
-
-def _may_see(fact: Fact, viewer: Viewer, who: Principal) -> bool:
-    """Whether to show a fact that the viewer sees: only owners see shared facts that are held or
-    closed."""
-    if fact.scope == "user" or "owner" in who.roles:
-        return True
-    return not fact.held and fact.valid_to is None
 
 
 def _render_section(title: str, facts: Sequence[Fact]) -> list[str]:
@@ -231,8 +238,9 @@ def _render_text(fact: Fact) -> str:
     return defang_text(fact.text, ()) if fact.label.integrity == "untrusted" else fact.text
 
 
-def _render_promise(word: str, fact: Fact) -> str:
-    """What is about to be done, in words that `_PROMISED` recognises."""
+def _render_promise(word: str, fact: Fact, successor: Fact | None) -> str:
+    """What is about to be done, in words that `_PROMISED` recognises. `successor` was written to
+    replace the fact."""
     text = _render_text(fact)
     is_open = fact.valid_to is None
     if word == "forget":
@@ -246,8 +254,8 @@ def _render_promise(word: str, fact: Fact) -> str:
     if is_open:
         return f"#{fact.id} is taken back, and what it had replaced holds again: {text}"
     instead = ""
-    if fact.superseded_by:
-        instead = f"\n#{fact.superseded_by}, which had come in its place, is taken back."
+    if successor is not None:
+        instead = f"\n#{successor.id}, which had come in its place, is taken back."
     return f"#{fact.id} holds again: {text}{instead}"
 
 

@@ -19,6 +19,7 @@ from .fact_extraction import (
     normalize_words,
     one_line,
 )
+from .facts import common_kind
 
 BATCH = 60
 NEIGHBOURS = 4
@@ -152,6 +153,4 @@ def join_source_labels(add: Add, facts: Sequence[Stored]) -> Label:
 
 def find_common_kind(add: Add, facts: Sequence[Stored]) -> str:
     """`knowledge` or `learning` if all of its sources are that, else ''."""
-    kinds = {fact.key.partition(":")[0] for fact in facts if fact.id in add.of}
-    kind = kinds.pop() if len(kinds) == 1 else ""
-    return kind if kind in ("knowledge", "learning") else ""
+    return common_kind(fact.key for fact in facts if fact.id in add.of)

@@ -63,7 +63,7 @@ class NewFact(msgspec.Struct, frozen=True, kw_only=True):
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
     """A stored fact. Times are seconds since the epoch; `valid_to` is None while the fact is open.
     `closed_why` is superseded, forgotten, expired, or the words of what closed it; `superseded_by`
-    is the id of the fact that replaced it."""
+    is the id of the fact that replaced it, `replaces` are those that it was written to replace."""
 
     id: int
     key: str
@@ -86,6 +86,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     closed_why: str
     used_at: float | None
     uses: int
+    replaces: tuple[int, ...] = ()
 
 
 class FactHit(msgspec.Struct, frozen=True):
@@ -98,7 +99,8 @@ class FactHit(msgspec.Struct, frozen=True):
 class Viewer(msgspec.Struct, frozen=True):
     """Who reads facts. With `private` nobody but `person` takes part, so facts about them may be
     told. `audience` are the names that the readers of a label are compared with. `held` also shows
-    facts that no person has accepted yet; `all_seeing` shows everything."""
+    facts that no person has accepted yet; `all_seeing` shows everything. `agents` are further ones
+    whose facts are shown."""
 
     person: str
     agent: str
@@ -106,13 +108,15 @@ class Viewer(msgspec.Struct, frozen=True):
     audience: tuple[str, ...] = ()
     held: bool = False
     all_seeing: bool = False
+    agents: tuple[str, ...] = ()
 
     def owners(self, scope: str = "") -> tuple[tuple[str, str], ...] | None:
         """(scope, owner) of the facts that may be seen, of one scope if given. None for all."""
         if self.all_seeing and not scope:
             return None
         own = (("user", self.person),) if self.private and self.person else ()
-        every = (("global", ""), ("agent", self.agent), *own)
+        agents = tuple(("agent", name) for name in (self.agent, *self.agents))
+        every = (("global", ""), *agents, *own)
         return tuple(each for each in every if scope in ("", each[0]))
 
     def sees(self, fact: Fact) -> bool:
@@ -183,13 +187,17 @@ def undo_fact(id_: int, at: float) -> tuple[Change, ...]:
     return (close_fact(id_, at, "undone"), Change("fact_reopen_replaced", (id_,)))
 
 
-def undo_last_change(fact: Fact, at: float) -> tuple[Change, ...]:
-    """Undo the last thing that happened to a fact: that it was written, replaced, or closed."""
+def undo_last_change(fact: Fact, at: float, *, successor: Fact | None) -> tuple[Change, ...]:
+    """Undo the last thing that happened to a fact: that it was written, replaced, or closed.
+
+    `successor` is the fact that it names as `superseded_by`. If that was written to replace it, it
+    is closed; if it was there before, it stays.
+    """
     if fact.valid_to is None:
         return undo_fact(fact.id, at)
-    if fact.superseded_by is None:
+    if successor is None or fact.id not in successor.replaces:
         return reopen_fact(fact.id)
-    return undo_fact(fact.superseded_by, at)
+    return undo_fact(successor.id, at)
 
 
 class FactChoice(msgspec.Struct, frozen=True):
@@ -259,6 +267,13 @@ def forget_session(session: str, person: str = "") -> tuple[Change, ...]:
         Change("gathered_forget", (session,)),
         Change("fact_words_tidy", ()),
     )
+
+
+def common_kind(keys: Iterable[str]) -> str:
+    """`knowledge` or `learning` if all of these keys of facts are of that kind, else ''."""
+    kinds = {key.partition(":")[0] for key in keys}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    return kind if kind in ("knowledge", "learning") else ""
 
 
 def fit_fact_text(text: str) -> str:

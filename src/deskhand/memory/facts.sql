@@ -18,6 +18,11 @@ WHERE valid_to IS NULL AND id IN (
 -- fact_close --
 UPDATE fact SET valid_to = ?2, closed_why = ?3, superseded_by = ?4 WHERE id = ?1 AND valid_to IS NULL
 
+-- fact_moved: to the one that says the same to others, unless that is held or was not written --
+UPDATE fact SET valid_to = ?3, closed_why = ?4, superseded_by = (SELECT id FROM fact AS new WHERE new.key = ?2)
+WHERE id = ?1 AND valid_to IS NULL
+  AND EXISTS (SELECT 1 FROM fact AS new WHERE new.key = ?2 AND NOT new.held AND new.valid_to IS NULL)
+
 -- fact_reopen --
 UPDATE fact SET valid_to = NULL, closed_why = '', superseded_by = NULL, expires_at = NULL
 WHERE id = ?1 AND valid_to IS NOT NULL
@@ -75,15 +80,15 @@ DELETE FROM fact_source WHERE session = ?1
 UPDATE fact SET (session, n) = (SELECT s.session, s.n FROM fact_source AS s WHERE s.fact = fact.id ORDER BY 1 LIMIT 1)
 WHERE session = ?1 AND EXISTS (SELECT 1 FROM fact_source AS s WHERE s.fact = fact.id)
 
--- fact_erase_of: what was made of this conversation alone, everybody's (?2) or a person's; of what was merged, all of it --
+-- fact_erase_of: what was made of this conversation alone, everybody's (?2) or a person's; of what was merged or corrected, all of it --
 DELETE FROM fact WHERE session = ?1 AND (?2 OR (scope = 'user' AND owner = ?3)) AND NOT EXISTS (
   WITH RECURSIVE part(id) AS (
-    SELECT CAST(value AS BIGINT) FROM json_each(fact.replaces) WHERE fact.writer = 'cleaner'
+    SELECT CAST(value AS BIGINT) FROM json_each(fact.replaces) WHERE fact.writer IN ('cleaner', 'person')
     UNION
-    SELECT CAST(deeper.value AS BIGINT) FROM part JOIN fact AS whole ON whole.id = part.id AND whole.writer = 'cleaner',
+    SELECT CAST(deeper.value AS BIGINT) FROM part JOIN fact AS whole ON whole.id = part.id AND whole.writer IN ('cleaner', 'person'),
       json_each(whole.replaces) AS deeper
   )
-  SELECT 1 FROM part JOIN fact AS made ON made.id = part.id AND made.writer <> 'cleaner' AND made.session <> ?1
+  SELECT 1 FROM part JOIN fact AS made ON made.id = part.id AND made.writer NOT IN ('cleaner', 'person') AND made.session <> ?1
 )
 
 -- fact_part_instead: what was put together of several comes from one that is left --
@@ -92,7 +97,7 @@ UPDATE fact SET (session, n) = (
   ON made.id = CAST(part.value AS BIGINT)
   WHERE made.session <> ?1 ORDER BY made.id DESC LIMIT 1
 )
-WHERE session = ?1 AND writer = 'cleaner' AND EXISTS (
+WHERE session = ?1 AND writer IN ('cleaner', 'person') AND EXISTS (
   SELECT 1 FROM json_each(fact.replaces) AS part JOIN fact AS made
   ON made.id = CAST(part.value AS BIGINT) WHERE made.session <> ?1
 )
@@ -108,21 +113,31 @@ SELECT 1
 
 -- fact_get: by the ids in a list, whatever has become of them --
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
-  valid_to, expires_at, superseded_by, closed_why, used_at, uses
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses, replaces
 FROM fact WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))
 
--- fact_list: of the owners in a list of [scope, owner], or all (null), the latest first; ?7 to ?9 choose among them --
+-- fact_list: of the owners in a list of [scope, owner], or all (null), the latest first; ?7 to ?10 choose among them --
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
-  valid_to, expires_at, superseded_by, closed_why, used_at, uses
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses, replaces
 FROM fact
 WHERE valid_to IS NULL AND (expires_at IS NULL OR expires_at > ?2) AND (?3 OR NOT held) AND (?4 = 0 OR pinned)
   AND (CAST(?1 AS TEXT) IS NULL OR (scope, owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?1)))
-  AND (?7 = '' OR scope = ?7) AND (?8 = '' OR owner = ?8) AND (?9 = 0 OR held)
+  AND (?7 = '' OR scope = ?7) AND (?8 = '' OR owner = ?8) AND (?9 = 0 OR held) AND id < ?10
 ORDER BY id DESC LIMIT ?5 OFFSET ?6
+
+-- fact_closed: what these owners had and nothing came in place of, the last closed first; ?3 is in its text, and it was closed before ?2 --
+SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses, replaces
+FROM fact
+WHERE valid_to IS NOT NULL AND superseded_by IS NULL
+  AND (scope, owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?1))
+  AND (?2 = 0 OR (valid_to, id) < (SELECT last.valid_to, last.id FROM fact AS last WHERE last.id = ?2))
+  AND (?3 = '' OR instr(lower(text), ?3) > 0)
+ORDER BY valid_to DESC, id DESC LIMIT ?4
 
 -- fact_pinned: all that is always told --
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
-  valid_to, expires_at, superseded_by, closed_why, used_at, uses
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses, replaces
 FROM fact WHERE pinned AND valid_to IS NULL AND NOT held ORDER BY id
 
 -- fact_find: by words, the best first --
@@ -145,7 +160,7 @@ WITH RECURSIVE
   after(id) AS (SELECT CAST(?1 AS BIGINT) UNION SELECT fact.superseded_by FROM fact JOIN after ON fact.id = after.id
     WHERE fact.superseded_by IS NOT NULL)
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
-  valid_to, expires_at, superseded_by, closed_why, used_at, uses
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses, replaces
 FROM fact WHERE id IN (SELECT id FROM before UNION SELECT id FROM after) ORDER BY id
 
 -- fact_counts: by owner: open, held, pinned, candidates, and closed --
@@ -174,8 +189,11 @@ DELETE FROM fact_change WHERE seq <= (SELECT coalesce(max(seq), 0) FROM fact_cha
 -- fact_latest: to which something happened last --
 SELECT id FROM fact ORDER BY max(at, coalesce(valid_to, 0)) DESC, id DESC LIMIT 1
 
+-- fact_place_erased: whether what was said there is erased --
+SELECT count(*) FROM event WHERE session = ?1 AND n = ?2 AND body IS NULL
+
 -- fact_said: the last message before it was noted --
-SELECT body FROM event WHERE session = ?1 AND n <= ?2 AND kind = 'message_received' AND body IS NOT NULL
+SELECT n, at, body FROM event WHERE session = ?1 AND n <= ?2 AND kind = 'message_received' AND body IS NOT NULL
 ORDER BY n DESC LIMIT 1
 
 -- fact_latest_of: of this owner, to which something happened last --

@@ -35,8 +35,11 @@ SET at = excluded.at, status = 'error', note = excluded.note, failures = gathere
 -- gathered_let_go: what of this owner's a person had forgotten, the latest first --
 SELECT text, valid_to, held FROM fact
 WHERE scope = ?1 AND owner = ?2 AND valid_to IS NOT NULL
-  AND (closed_why IN ('forgotten', 'undone') OR closed_why LIKE 'taken out of %')
+  AND (closed_why IN ('forgotten', 'undone', 'contradicted') OR closed_why LIKE 'taken out of %')
 ORDER BY valid_to DESC LIMIT 200
+
+-- gathered_subjects: all that have this mark --
+SELECT subject FROM gathered WHERE kind = ?1
 
 -- gathered_forget: what was noted of a conversation that is erased --
 DELETE FROM gathered WHERE subject = ?1
@@ -57,13 +60,13 @@ ORDER BY found.scope, found.owner
 
 -- fact_after: the next of this owner's that came after that one --
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
-  valid_to, expires_at, superseded_by, closed_why, used_at, uses
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses, replaces
 FROM fact WHERE scope = ?1 AND owner = ?2 AND valid_to IS NULL AND NOT held AND writer <> 'cleaner' AND id > ?3
 ORDER BY id LIMIT ?4
 
 -- notes_kind: what these owners have whose key begins so, the oldest first --
 SELECT id, key, text, scope, owner, session, n, writer, label, confidence, retention, pinned, held, at, valid_from,
-  valid_to, expires_at, superseded_by, closed_why, used_at, uses
+  valid_to, expires_at, superseded_by, closed_why, used_at, uses, replaces
 FROM fact
 WHERE key >= ?2 || ':' AND key < ?2 || ';' AND NOT held AND valid_to IS NULL
   AND (scope, owner) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?1))

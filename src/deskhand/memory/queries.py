@@ -13,6 +13,7 @@ import msgspec
 from ..store.base import Store, SyncStatementReader
 from ..types.commit import Change
 from ..types.events import MessageReceived, decode_event
+from ..types.identity import responsible_person
 from ..types.labels import Label
 from .fact_extraction import ForgottenFact
 from .facts import Fact, Scope
@@ -24,6 +25,8 @@ SOURCE_CHARS = 300
 
 _encode = msgspec.json.encode
 _decode_label = msgspec.json.Decoder(Label).decode
+_decode_ids = msgspec.json.Decoder(tuple[int, ...]).decode
+MAX_ID = (1 << 62) - 1
 
 
 class FactText(msgspec.Struct, frozen=True):
@@ -35,7 +38,8 @@ class FactText(msgspec.Struct, frozen=True):
 
 class FactPage(msgspec.Struct, frozen=True, kw_only=True):
     """Which open facts to list. `now` is in seconds since the epoch; '' means any scope or owner.
-    `held` also lists held facts, `only_held` lists nothing else."""
+    `held` also lists held facts, `only_held` lists nothing else. Those with an id below `before`
+    are listed."""
 
     owners: Owners
     now: float
@@ -46,6 +50,17 @@ class FactPage(msgspec.Struct, frozen=True, kw_only=True):
     scope: str = ""
     owner: str = ""
     only_held: bool = False
+    before: int = MAX_ID
+
+
+class FactSource(msgspec.Struct, frozen=True):
+    """What a person said last before a fact was written: its words, shortened, the number and the
+    time of its event (seconds since the epoch), and who said it."""
+
+    text: str
+    n: int
+    at: float
+    person: str
 
 
 class FactCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,9 +183,25 @@ def list_facts(store: Store, page: FactPage) -> list[Fact]:
             page.scope,
             page.owner,
             int(page.only_held),
+            page.before,
         ),
     )
     return [_parse_fact(row) for row in rows]
+
+
+async def closed_facts(
+    store: Store, owners: Sequence[tuple[str, str]], *, words: str, before: int, limit: int
+) -> list[Fact]:
+    """The closed facts of these owners that nothing replaced, the last closed first. `words` stand
+    in their text, in any case; '' for all. `before` is the id of the last one of the page before,
+    or 0."""
+    given = (encode_owners(owners), before, words.lower(), limit)
+    return [_parse_fact(row) for row in await store.query("fact_closed", given)]
+
+
+def find_successor(store: Store, fact: Fact) -> Fact | None:
+    """The fact that a closed fact was closed in favour of, if any. Does not wait."""
+    return find_fact(store, fact.superseded_by) if fact.superseded_by is not None else None
 
 
 def pinned_facts(store: Store) -> list[Fact]:
@@ -232,11 +263,26 @@ def latest_fact_of(store: Store, scope: Scope, owner: str) -> int:
 def source_text(store: Store, fact: Fact) -> str:
     """What a person said last before this fact was written, shortened, or '' when that was
     erased."""
-    for (body,) in store.query_sync("fact_said", (fact.session, fact.n)):
+    source = find_source(store, fact)
+    return source.text if source is not None else ""
+
+
+def find_source(store: Store, fact: Fact) -> FactSource | None:
+    """What a person said last before this fact was written, or None when that was erased. Does not
+    wait."""
+    for n, at, body in store.query_sync("fact_said", (fact.session, fact.n)):
         event = decode_event(body)
         if isinstance(event, MessageReceived):
-            return " ".join(event.message.text.split())[:SOURCE_CHARS]
-    return ""
+            text = " ".join(event.message.text.split())[:SOURCE_CHARS]
+            return FactSource(text, n, at, responsible_person(event.principal))
+    return None
+
+
+async def is_source_erased(store: Store, fact: Fact) -> bool:
+    """Whether the event that this fact comes from has been erased. Nothing new can be written about
+    it then."""
+    rows = await store.query("fact_place_erased", (fact.session, fact.n))
+    return _first_number(rows) > 0
 
 
 # Counts
@@ -394,6 +440,11 @@ async def reflected_sessions(store: Store, agent: str, limit: int) -> list[Refle
     return [ReflectedSession(*row) for row in rows]
 
 
+async def processed_subjects(store: Store, kind: str) -> list[str]:
+    """All subjects that a job of this kind has read."""
+    return [subject for (subject,) in await store.query("gathered_subjects", (kind,))]
+
+
 def mark_processed(done: Processed) -> Change:
     """Note how far a job has read. Does nothing when it has read further already, or when what it
     read was erased."""
@@ -441,6 +492,7 @@ def _parse_fact(row: tuple[Any, ...]) -> Fact:
     values["label"] = _decode_label(values["label"])
     values["pinned"] = bool(values["pinned"])
     values["held"] = bool(values["held"])
+    values["replaces"] = _decode_ids(values["replaces"])
     return Fact(**values)
 
 

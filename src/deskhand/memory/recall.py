@@ -13,9 +13,10 @@ import msgspec
 from ..store.base import Store, SyncStatementReader
 from ..types.clock import Clock
 from . import queries
-from .claims import contradict, parse_claim
+from .claims import contradict
+from .contradictions import parse_fact_claim
 from .facts import Fact, FactHit, Scope, Viewer
-from .queries import FactPage, FactText, Owners
+from .queries import MAX_ID, FactPage, FactText, Owners
 from .rank_fusion import WORDS_WEIGHT, Ranked, fuse_rankings
 from .words import (
     build_fts_query,
@@ -25,7 +26,6 @@ from .words import (
     normalize_text,
 )
 
-MAX_ID = (1 << 62) - 1
 MOST_FOUND = 50
 DEPTH = 50
 """So many hits of each ranking are read before the rankings are fused."""
@@ -63,14 +63,24 @@ class Meaning(Protocol):
 
 
 class Only(msgspec.Struct, frozen=True):
-    """Lists only the facts of one owner, only pinned ones, only held ones."""
+    """Lists only the facts of one owner, only pinned ones, only held ones, only those with an id
+    below `before`."""
 
     owner: str = ""
     pinned: bool = False
     held: bool = False
+    before: int = MAX_ID
 
 
 ALL = Only()
+
+
+class FactsPage(msgspec.Struct, frozen=True):
+    """Some of the facts that a viewer sees. `next` is where the following page begins, None after
+    the last one."""
+
+    facts: list[Fact]
+    next: int | None
 
 
 class Memory:
@@ -214,18 +224,14 @@ class Memory:
 
     async def find_contradicted(self, text: str, scope: Scope, owner: str) -> list[Fact]:
         """The open facts of this owner that cannot hold together with this one, by id. Held ones
-        are left out.
-
-        `I` and `the user` name somebody only among the facts of one person: elsewhere several
-        people may have said them.
-        """
-        claim = parse_claim(text)
-        if claim is None or (not claim.subject and scope != "user"):
+        are left out."""
+        claim = parse_fact_claim(text, scope)
+        if claim is None:
             return []
         query = " OR ".join(f'"{word}"' for word in normalize_text(text).split()[:64])
         ids = []
         for match in await self._match_words(query, [(scope, owner)], False, DEPTH):
-            known = parse_claim(match.text)
+            known = parse_fact_claim(match.text, scope)
             if known is not None and contradict(claim, known):
                 ids.append(match.id)
         return sorted((await self._facts_by_id(ids)).values(), key=lambda fact: fact.id)
@@ -246,6 +252,12 @@ class Memory:
         self, viewer: Viewer, scope: str = "", limit: int = 50, offset: int = 0, *, only: Only = ALL
     ) -> list[Fact]:
         """As `list_facts`. Does not wait."""
+        rows = self._read_list(viewer, scope, limit, offset, only)
+        return [fact for fact in rows if viewer.sees(fact)]
+
+    def _read_list(
+        self, viewer: Viewer, scope: str, limit: int, offset: int, only: Only
+    ) -> list[Fact]:
         page = FactPage(
             owners=viewer.owners("" if viewer.all_seeing else scope),
             now=self._clock.now(),
@@ -256,8 +268,27 @@ class Memory:
             scope=scope,
             owner=only.owner,
             only_held=only.held,
+            before=only.before,
         )
-        return [fact for fact in queries.list_facts(self._store, page) if viewer.sees(fact)]
+        return queries.list_facts(self._store, page)
+
+    def list_page(self, viewer: Viewer, scope: str, limit: int, only: Only) -> FactsPage:
+        """The next open facts that this viewer sees, the latest first: at most `limit`, and fewer
+        where the label of one is for others. Does not wait."""
+        rows = self._read_list(viewer, scope, limit + 1, 0, only)
+        shown = [fact for fact in rows[:limit] if viewer.sees(fact)]
+        return FactsPage(shown, rows[limit - 1].id if len(rows) > limit else None)
+
+    async def list_closed(
+        self, viewer: Viewer, words: str, limit: int, before: int = 0
+    ) -> FactsPage:
+        """The next facts of this viewer's that were closed and not replaced, the last closed first.
+        `words` stand in their text."""
+        rows = await queries.closed_facts(
+            self._store, viewer.owners() or (), words=words, before=before, limit=limit + 1
+        )
+        shown = [fact for fact in rows[:limit] if viewer.sees(fact)]
+        return FactsPage(shown, rows[limit - 1].id if len(rows) > limit else None)
 
     def get_sync(self, id_: int, viewer: Viewer) -> Fact | None:
         """As `get`. Does not wait."""
