@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from ..assembly.models import Models
 from ..config.address import remove_address, write_address
+from ..learning.memory_api import MemoryApi
 from ..learning.proposals.api import ProposalsApi
 from ..mcp.own_endpoint import PATH, OwnEndpoint
 from ..remote_agents.own_key import load_signing_key
@@ -137,6 +138,7 @@ class AppServer:
             people=app.people,
             admin=RunningAdmin(app, self._models),
             jobs=app.features.jobs.pages,
+            memory=MemoryApi(app.features.host, app.features.remembering.memory),
             proposals=ProposalsApi(app.features.host, app.features.reviewing.proposals),
             held=HeldApi(app.features.host),
             setup=Onboarding(app, self._models, tasks, app.current.reload),

@@ -76,6 +76,10 @@ class NoSuchJob(Refused):
     """There is no such job here."""
 
 
+class NoSuchFact(Refused):
+    """There is no such memory here."""
+
+
 class StoreError(DeskhandError):
     """The store could not do what was asked."""
 

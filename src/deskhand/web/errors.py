@@ -13,6 +13,7 @@ from ..types.errors import (
     ConfigError,
     DeskhandError,
     ModelUnknown,
+    NoSuchFact,
     NoSuchJob,
     Refused,
     StoreUnavailable,
@@ -99,6 +100,8 @@ def to_http_problem(error: DeskhandError) -> HttpProblem:
     match error:
         case NoSuchJob():
             return not_found("such job")
+        case NoSuchFact():
+            return not_found("such memory")
         case Refused():
             return HttpProblem(403, "refused", said)
         case StoreUnavailable():

@@ -36,6 +36,7 @@ from .job_views import (
     RunView,
     Scheduler,
 )
+from .memory_views import ContradictionView, FactDetail, MemoriesView, MemoryQuery, Reader
 from .proposal_views import ProposalDetail, ProposalView
 from .settings import AgentServerConfig
 from .setup_views import CheckView, ConnectedView, Key, NewChannel, ProbeView, SetupView
@@ -264,6 +265,52 @@ class JobsBackend(Protocol):
         ...
 
 
+class MemoryBackend(Protocol):
+    """What is remembered about a person, and what everybody is told. Other people's facts do not
+    exist for them, whoever they are.
+
+    Every method that takes an id raises NoSuchFact for what its reader may not see, and Refused for
+    what they may not change or what cannot be done to it now. Each change returns the fact that
+    holds afterwards.
+    """
+
+    async def list_facts(self, reader: Reader, query: MemoryQuery) -> MemoriesView: ...
+
+    async def list_contradictions(self, reader: Reader) -> list[ContradictionView]:
+        """Pairs that contradict each other by their form, except those that somebody said both
+        hold."""
+        ...
+
+    async def require(self, reader: Reader, id_: int) -> int:
+        """The id, if the reader may see this fact."""
+        ...
+
+    async def get_fact(self, reader: Reader, id_: int) -> FactDetail: ...
+
+    async def correct(self, reader: Reader, id_: int, text: str) -> FactDetail: ...
+
+    async def merge(self, reader: Reader, id_: int, other: int, text: str) -> FactDetail: ...
+
+    async def share(self, reader: Reader, id_: int, shared: bool) -> FactDetail:
+        """Tell it to everybody, or to nobody but this reader. Unless an owner shares it, it waits
+        for one."""
+        ...
+
+    async def pin(self, reader: Reader, id_: int, pinned: bool) -> FactDetail: ...
+
+    async def decide(self, reader: Reader, id_: int, other: int, *, both: bool) -> FactDetail:
+        """Close `other`, which contradicts this fact; or with `both`, never ask again."""
+        ...
+
+    async def approve(self, reader: Reader, id_: int) -> FactDetail: ...
+
+    async def forget(self, reader: Reader, id_: int) -> FactDetail: ...
+
+    async def undo(self, reader: Reader, id_: int) -> FactDetail:
+        """Undo the last thing that happened to it."""
+        ...
+
+
 class ProposalsBackend(Protocol):
     """Proposed skills, for owners only. Every method raises Refused, or ConfigError if the agent
     no longer exists."""
@@ -354,6 +401,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     people: People
     admin: AdminBackend
     jobs: JobsBackend
+    memory: MemoryBackend
     proposals: ProposalsBackend
     held: HeldFilesBackend
     setup: SetupBackend
