@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -27,6 +28,7 @@ from deskhand.cli.worker_process import make_page_server
 from deskhand.config.config import read_settings
 from deskhand.learning.proposals.queries import Card, Proposal, Score, Side, set_card
 from deskhand.learning.proposals.store import add_proposal
+from deskhand.memory.facts import NewFact, add_fact
 from deskhand.models.base import Item, Reply, Request, TextDelta, ThinkingDelta
 from deskhand.runtime.app import App, Parts, open_app
 from deskhand.speech.base import WAV, Heard, OnShare, Recording, Sound, Voice, ignore_share
@@ -388,6 +390,8 @@ async def main(home: Path) -> None:
             if (home / "long").exists():
                 await lengthen(app)
                 await propose(app)
+            if (home / "memories").exists():
+                await remember(app)
             more = (each for each in app.features.tools("default") if each.spec.name in SUBAGENTS)
             tools.update({each.spec.name: each for each in more})
             tasks.start_soon(app.run)
@@ -445,6 +449,51 @@ async def propose(app: App) -> None:
     for each in given:
         await app.store.change(add_proposal(each, 1_760_000_000.0))
     await app.store.change([set_card(1, make_card(session))])
+
+
+async def remember(app: App) -> None:
+    """Facts of every kind: of many days, of one conversation, from outside, and two that cannot
+    both hold."""
+    session = "default/web:owner:kennel"
+    asked = Message(
+        "user", (Text("By the way, my dog is called Rex, and I like green tea.", OWNER),)
+    )
+    owner = Principal("owner", ("owner",))
+    events: tuple[AnyEvent, ...] = (
+        MessageReceived(0, owner, Address("web", "owner", "kennel"), asked, "kennel:1"),
+        ModelReplied(say("A fine name."), "scripted/desk", "stop", Usage(900, 30)),
+        TurnEnded("done"),
+    )
+    if await app.store.events(session):
+        return
+    await app.store.commit(Commit(session, 1, 1_760_000_000.0, events, close=True))
+    outside = Label("untrusted", source="https://bills.example/pay")
+    texts: list[tuple[str, dict[str, Any]]] = [
+        *((f"River walk {n} took {n} minutes", {}) for n in range(1, 121)),
+        ("The dog is Rex", {"session": session, "n": 2, "writer": "harvester"}),
+        ("The dog is Max", {}),
+        ("Likes green tea", {"session": session, "n": 2, "writer": "harvester"}),
+        ("The owner likes green tea", {"writer": "import"}),
+        ("The garage code is 7719", {"pinned": True}),
+        ("The fair is on Saturday", {"scope": "global", "owner": ""}),
+        ("Is in Lisbon this week", {"retention": "candidate"}),
+        ("Pays bills to account 666", {"label": outside, "held": True}),
+        ("The cabin has " + "a long list of rooms, " * 40 + "and a stove", {"writer": "file"}),
+    ]
+    now = app.parts.clock.now()
+    for number, (text, more) in enumerate(texts):
+        fact = NewFact(
+            text=text,
+            **{
+                "scope": "user",
+                "owner": "owner",
+                "label": OWNER,
+                "writer": "tool",
+                "key": f"desk:{number}",
+                **more,
+            },
+        )
+        await app.store.change(add_fact(fact, now - 60 * (len(texts) - number)))
 
 
 def make_card(session: str) -> Card:

@@ -1,0 +1,94 @@
+// Pairs of memories that cannot both hold: a person keeps one of them, or both.
+
+import { formatDateTime } from "../format.js";
+import { html } from "../lib.js";
+import { hasScope } from "../state.js";
+import { Section } from "./parts.js";
+
+export function Contradictions({ found, changeFact }) {
+  if (!found.data?.length) return null;
+  return html`
+    <${Section}
+      title="Which is right?"
+      note=${
+        "These contradict each other by their form: the same thing, with another value. No " +
+        "model was asked, so contradictions in other words are not found."
+      }
+    >
+      <ul class="rows" aria-label="Contradictions">
+        ${found.data.map(
+          (pair) => html`
+            <${ContradictionRow}
+              key=${`${pair.older.id} ${pair.newer.id}`}
+              pair=${pair}
+              changeFact=${changeFact}
+            />
+          `,
+        )}
+      </ul>
+    <//>
+  `;
+}
+
+function ContradictionRow({ pair, changeFact }) {
+  const { older, newer } = pair;
+  const mayChange = older.may_change && hasScope("chat");
+  const keepBoth = () =>
+    changeFact(
+      newer.id,
+      "decide",
+      { other: older.id, both: true },
+      { said: "Both are kept, and you are not asked again." },
+    );
+  return html`
+    <li class="tall">
+      <div class="grow">
+        <strong>${pair.about}</strong>
+        ${drawSide(older, newer, mayChange, changeFact)}
+        ${drawSide(newer, older, mayChange, changeFact)}
+        ${
+          mayChange
+            ? html`
+                <div class="row">
+                  <button type="button" class="btn little quiet" onClick=${keepBoth}>
+                    Both are right
+                  </button>
+                </div>
+              `
+            : html`<span class="small muted">Only an owner can decide.</span>`
+        }
+      </div>
+    </li>
+  `;
+}
+
+function drawSide(fact, other, mayChange, changeFact) {
+  const keepThis = () =>
+    changeFact(
+      fact.id,
+      "decide",
+      { other: other.id },
+      { said: `“${fact.text}” is kept. The other one is closed.`, undo: () => other.id },
+    );
+  return html`
+    <div class="row">
+      <span class="grow">
+        ${fact.text}${" "}
+        <span class="small muted">${formatDateTime(fact.at)}</span>
+      </span>
+      ${
+        mayChange &&
+        html`
+          <button
+            type="button"
+            class="btn little"
+            aria-label=${`Keep: ${fact.text}`}
+            onClick=${keepThis}
+          >
+            Keep this
+          </button>
+        `
+      }
+    </div>
+  `;
+}
