@@ -188,7 +188,11 @@ async def test_contradictions_wait_for_a_decision(served: Served, remember: Reme
     max_ = await remember("The dog is Max")
     await remember("The dog is Bo", owner="bob")
     (found,) = await served.owner.get("/api/memories/contradictions")
-    assert (found["about"], found["older"]["id"], found["newer"]["id"]) == ("dog, name", rex, max_)
+    assert (found["about"], found["older"]["id"], found["newer"]["id"]) == (
+        "name of dog",
+        rex,
+        max_,
+    )
 
     await change(served.owner, max_, "decide", {"other": rex})
     assert await texts(served.owner) == ["The dog is Max"]

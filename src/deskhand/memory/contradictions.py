@@ -12,7 +12,6 @@ from .claims import Claim, contradict, parse_claim
 from .facts import Fact
 
 MOST_FOUND = 50
-_ATTRIBUTES = {"value": "", "when": "when", "tall": "height"}
 
 
 class Contradiction(msgspec.Struct, frozen=True):
@@ -57,6 +56,9 @@ def find_contradictions(facts: Iterable[Fact]) -> list[Contradiction]:
 
 
 def _describe(claim: Claim) -> str:
-    subject = claim.subject or "you"
-    attribute = _ATTRIBUTES.get(claim.attribute, claim.attribute)
-    return f"{subject}, {attribute}" if attribute else subject
+    if claim.attribute == "value":
+        return claim.subject
+    attribute = claim.attribute
+    if attribute == "when":
+        attribute = "time" if claim.kind == "time" else "day"
+    return f"{attribute} of {claim.subject}" if claim.subject else f"your {attribute}"

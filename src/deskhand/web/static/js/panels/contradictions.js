@@ -1,6 +1,6 @@
 // Pairs of memories that cannot both hold: a person keeps one of them, or both.
 
-import { formatDateTime } from "../format.js";
+import { capitalize, formatDateTime } from "../format.js";
 import { html } from "../lib.js";
 import { hasScope } from "../state.js";
 import { Section } from "./parts.js";
@@ -43,7 +43,7 @@ function ContradictionRow({ pair, changeFact }) {
   return html`
     <li class="tall">
       <div class="grow">
-        <strong>${pair.about}</strong>
+        <strong>${capitalize(pair.about)}</strong>
         ${drawSide(older, newer, mayChange, changeFact)}
         ${drawSide(newer, older, mayChange, changeFact)}
         ${

@@ -94,10 +94,7 @@ function Source({ data }) {
                 <br />“${data.said}”
               </dd>
             `
-          : html`
-              <dt>Said</dt>
-              <dd>${place || "in no conversation that is still there for you"}</dd>
-            `
+          : place && html`<dt>Said</dt><dd>${place}</dd>`
       }
       ${
         data.file &&

@@ -11,7 +11,8 @@ import { Empty, Loaded, Section, useFetch } from "./parts.js";
 
 const LIMIT = 50;
 const WAIT_MS = 250;
-const SHOWN_CHARS = 60;
+const ROW_CHARS = 280;
+const NAME_CHARS = 60;
 const CHOICES = [
   ["all", "All"],
   ["own", "About you"],
@@ -52,8 +53,7 @@ function noteChanges(known, { fact, history }) {
   return next;
 }
 
-const shortenFact = ({ text }) =>
-  text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text;
+const shorten = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 export function Memories() {
   const [which, setWhich] = useState("all");
@@ -92,6 +92,7 @@ export function Memories() {
     .filter((one) => isListed(one, which));
   return html`
     <div class="stack wide">
+      ${notice && drawNotice(notice, undoChange, () => setNotice(null))}
       <${Contradictions} found=${contradictions} changeFact=${changeFact} />
       <${Section}
         title="What Deskhand remembers"
@@ -123,7 +124,6 @@ export function Memories() {
             `,
           )}
         </div>
-        ${notice && drawNotice(notice, undoChange, () => setNotice(null))}
         <${Loaded} result=${{ ...found, data: rows, reload: () => found.renew(isSameFact) }} what="memory">
           ${() => html`
             ${held.data?.enabled === false && drawSwitchedOff()}
@@ -156,7 +156,7 @@ export function Memories() {
 
 function drawNotice({ text, undo }, undoChange, close) {
   return html`
-    <p class="note row" role="status">
+    <p class="note row stays" role="status">
       <span class="grow">${text}</span>
       ${
         undo > 0 &&
@@ -199,11 +199,16 @@ function drawNothing(which, query) {
 function FactRow({ fact, open, toggle, changeFact }) {
   const canRestore = fact.closed_at !== null && fact.may_change && hasScope("chat");
   const restore = () =>
-    changeFact(fact.id, "undo", {}, { said: `“${shortenFact(fact)}” is remembered again.` });
+    changeFact(
+      fact.id,
+      "undo",
+      {},
+      { said: `“${shorten(fact.text, NAME_CHARS)}” is remembered again.` },
+    );
   return html`
     <li class=${open ? "wrap tall" : ""}>
       <button type="button" class="grow plainly" aria-expanded=${String(open)} onClick=${toggle}>
-        <strong>${fact.text}</strong>
+        <strong>${open ? fact.text : shorten(fact.text, ROW_CHARS)}</strong>
         <span class="small muted">${describeFact(fact)}</span>
       </button>
       ${drawTags(fact)}
@@ -213,7 +218,7 @@ function FactRow({ fact, open, toggle, changeFact }) {
           <button
             type="button"
             class="btn little"
-            aria-label=${`Bring back: ${shortenFact(fact)}`}
+            aria-label=${`Bring back: ${shorten(fact.text, NAME_CHARS)}`}
             onClick=${restore}
           >
             Bring back
@@ -226,10 +231,11 @@ function FactRow({ fact, open, toggle, changeFact }) {
 }
 
 function describeFact(fact) {
-  const told = { user: "only to you", agent: `to everybody who talks to ${fact.owner}` };
+  const audiences = { user: "only to you", agent: `to everybody who talks to ${fact.owner}` };
+  const audience = audiences[fact.scope] ?? "to everybody";
   return [
     formatDateTime(fact.at),
-    `told ${told[fact.scope] ?? "to everybody"}`,
+    fact.held ? `told to nobody yet, then ${audience}` : `told ${audience}`,
     fact.replaces.length > 0 && pluralize(fact.replaces.length, "earlier version"),
     fact.closed_at !== null && `${fact.closed_why} on ${formatDateTime(fact.closed_at)}`,
     fact.closed_at === null &&
