@@ -218,6 +218,11 @@ async def test_told_to_everybody_and_to_nobody_else(served: Served, remember: Re
     private = await change(served.owner, number, "share", {"shared": False})
     assert (private["fact"]["scope"], private["fact"]["owner"]) == ("user", "owner")
     assert await texts(bob) == []
+    notes = await served.people.list_audit_notes()
+    assert [(each.who, each.subject) for each in notes if each.what == "memory changed"] == [
+        ("owner", f"share #{number}"),
+        ("owner", f"share #{id_}"),
+    ]
     secret = await remember("In the owner's file", label=Label("owner", readers=("owner",)))
     assert "only owner may read" in await refused(served.owner, secret, "share", {"shared": True})
 

@@ -3,6 +3,7 @@ by hand."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ..types.errors import NoSuchFact
@@ -88,12 +89,22 @@ async def undo(call: Call) -> FactDetail:
     return await call.web.memory.undo(_reader(call), await _find_id(call))
 
 
-def _change(rest: str, handler: Any, summary: str, body: Any = None) -> Endpoint:
+def _change(
+    rest: str, handler: Callable[[Call], Awaitable[FactDetail]], summary: str, body: Any = None
+) -> Endpoint:
+    async def change(call: Call) -> FactDetail:
+        found = await handler(call)
+        if any(fact.scope != "user" for fact in (found.fact, *found.history)):
+            # Of what others are told, the audit trail says who changed it.
+            subject = f"{rest} #{call.path('id')}"
+            await call.web.people.add_audit_note(call.principal, "memory changed", subject)
+        return found
+
     return Endpoint(
         "POST",
         f"/api/memories/{{id}}/{rest}",
         "chat",
-        handler,
+        change,
         summary,
         body=body,
         returns=FactDetail,
