@@ -22,6 +22,7 @@ from .facts import (
     Scope,
     add_fact,
     close_fact,
+    close_moved_fact,
     common_kind,
     mark_vouched,
 )
@@ -113,7 +114,7 @@ def move_fact(
     why = "made private" if scope == "user" else "shared"
     return (
         *add_fact(moved, edit.at, edit.keeping),
-        Change("fact_moved", (fact.id, edit.key, edit.at, why)),
+        close_moved_fact(fact.id, edit.at, why, edit.key),
     )
 
 

@@ -177,6 +177,12 @@ def close_fact(id_: int, at: float, why: str, by: int | None = None) -> Change:
     return Change("fact_close", (id_, at, why, by))
 
 
+def close_moved_fact(id_: int, at: float, why: str, key: str) -> Change:
+    """Close a fact in favour of the one that was written under this key, for whichever owner.
+    Nothing is closed if that is held or was not written."""
+    return Change("fact_moved", (id_, key, at, why))
+
+
 def reopen_fact(id_: int) -> tuple[Change, ...]:
     """Open a closed fact again, with its old beginning."""
     return (Change("fact_reopen", (id_,)),)
