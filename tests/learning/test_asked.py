@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from deskhand.memory.corrections import Edit, move_fact
 from deskhand.memory.facts import NewFact, add_fact, close_fact, reopen_fact
 from deskhand.runtime.app import App
 from deskhand.testing.temporary_home import wait_for
@@ -187,6 +188,28 @@ async def test_what_all_are_told_is_for_owners(tmp_path: Path) -> None:
         assert "Only an owner can change" in await memory(app, "forget 1", by=BOB, chat="bob")
         assert "#1 is forgotten" in await memory(app, "forget 1", group=True, chat="g")
         await known(app)
+
+
+async def test_what_was_shared_is_taken_back_by_owners_alone(tmp_path: Path) -> None:
+    """Whoever shared it as an owner and is none any more has no way to it by their own fact."""
+    own = fact("the fair is at nine", owner="bob")
+    edit = Edit(who=Principal("bob", ("owner",)), at=1.0, key="shared", session="", n=0)
+    async with Study(tmp_path).running() as app:
+        await remember(app, own)
+        (written,) = await facts(app)
+        await app.store.change(move_fact(written, "global", "", edit))
+        said = await memory(app, "undo 1", by=BOB, chat="bob")
+        assert said.startswith("Only an owner can take back #2")
+        assert [(each.text, each.scope) for each in await facts(app)] == [(own.text, "global")]
+
+
+async def test_what_was_preferred_stays_when_the_other_is_brought_back(tmp_path: Path) -> None:
+    async with Study(tmp_path).running() as app:
+        await remember(app, fact("the dog is Rex"), fact("the dog is Max"))
+        await app.store.change([close_fact(1, 2.0, "contradicted", 2)])
+        said = await memory(app, "undo 1")
+        assert said == "#1 holds again: the dog is Rex"
+        await known(app, "the dog is Rex", "the dog is Max")
 
 
 async def test_what_was_promised_is_done_after_a_crash_and_once(
