@@ -126,6 +126,7 @@ def test_forgotten_and_brought_back(memory: Page) -> None:
     one = opened(memory, "River walk 119 took 119 minutes")
     one.get_by_role("button", name="Forget").click()
     expect(row(memory, "River walk 119 took 119 minutes")).to_have_count(0)
+    expect(memory.get_by_role("button", name="Undo", exact=True)).to_be_focused()
     undo(memory)
     one = opened(memory, "River walk 119 took 119 minutes")
     one.get_by_role("button", name="Forget").click()

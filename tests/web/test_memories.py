@@ -108,6 +108,10 @@ async def test_a_fact_and_where_it_comes_from(served: Served, remember: Remember
         1,
         1_760_000_000.0,
     )
+    for what, other in (("merge", id_), ("decide", id_)):
+        assert "approve it first" in await refused(served.owner, held, what, {"other": other})
+        assert "approve it first" in await refused(served.owner, id_, what, {"other": held})
+    assert "approve it first" in await refused(served.owner, held, "share", {"shared": True})
     approved = await change(served.owner, held, "approve")
     assert not approved["fact"]["held"] and approved["fact"]["outside"] == ""
 

@@ -125,7 +125,7 @@ class MemoryApi:
 
     async def _find_similar(self, fact: Fact, viewer: Viewer) -> list[Fact]:
         """The facts of the same owner that may say the same."""
-        if fact.valid_to is not None:
+        if fact.valid_to is not None or fact.held:
             return []
         hits = await self._memory.search(fact.text, viewer, MOST_FOUND, fact.scope)
         found = [
@@ -134,6 +134,7 @@ class MemoryApi:
             if hit.relevance >= SIMILAR_RELEVANCE
             and hit.fact.id != fact.id
             and hit.fact.owner == fact.owner
+            and not hit.fact.held
         ]
         return found[:SIMILAR]
 
@@ -149,7 +150,7 @@ class MemoryApi:
         return await self._write(reader, edit, corrections.correct_fact(fact, text, edit))
 
     async def merge(self, reader: Reader, id_: int, other: int, text: str) -> FactDetail:
-        facts = [await self._find_open(reader, id_), await self._find_open(reader, other)]
+        facts = [await self._find_told(reader, id_), await self._find_told(reader, other)]
         first, second = facts
         if first.id == second.id or (first.scope, first.owner) != (second.scope, second.owner):
             raise Refused("only two memories that are told to the same people can be merged")
@@ -159,14 +160,12 @@ class MemoryApi:
         return await self._write(reader, edit, corrections.merge_facts(facts, text, edit))
 
     async def share(self, reader: Reader, id_: int, shared: bool) -> FactDetail:
-        fact = await self._find_open(reader, id_)
+        fact = await self._find_told(reader, id_)
         who = reader.principal
         scope: Scope = "global" if shared else "user"
         owner = "" if shared else who.id
         if (fact.scope == "user") != shared:
             raise Refused("that is so already")
-        if fact.held:
-            raise Refused("it waits for approval: approve it first")
         if fact.label.readers is not None:
             readers = ", ".join(fact.label.readers)
             raise Refused(f"it comes from something that only {readers} may read")
@@ -189,8 +188,8 @@ class MemoryApi:
         return await self._change(reader, fact, [pin_fact(fact.id, pinned)])
 
     async def decide(self, reader: Reader, id_: int, other: int, *, both: bool) -> FactDetail:
-        fact = await self._find_open(reader, id_)
-        wrong = await self._find_open(reader, other)
+        fact = await self._find_told(reader, id_)
+        wrong = await self._find_told(reader, other)
         if fact.id == wrong.id or (fact.scope, fact.owner) != (wrong.scope, wrong.owner):
             raise Refused("only two memories that are told to the same people can contradict")
         now = self._ground.clock.now()
@@ -233,6 +232,13 @@ class MemoryApi:
         if fact.valid_to is not None:
             instead = f", and #{fact.superseded_by} holds instead" if fact.superseded_by else ""
             raise Refused(f"#{fact.id} was closed ({fact.closed_why}){instead}: look at it again")
+        return fact
+
+    async def _find_told(self, reader: Reader, id_: int) -> Fact:
+        """As `_find_open`, for a fact that does not wait for approval."""
+        fact = await self._find_open(reader, id_)
+        if fact.held:
+            raise Refused(f"#{fact.id} waits for approval: approve it first")
         return fact
 
     def _fit_text(self, text: str) -> str:

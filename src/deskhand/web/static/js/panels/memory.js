@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { formatDateTime, pluralize } from "../format.js";
-import { html, useEffect, useState } from "../lib.js";
+import { html, useEffect, useRef, useState } from "../lib.js";
 import { More, usePages } from "../more.js";
 import { announce, attempt, hasScope } from "../state.js";
 import { Contradictions } from "./contradictions.js";
@@ -92,7 +92,12 @@ export function Memories() {
     .filter((one) => isListed(one, which));
   return html`
     <div class="stack wide">
-      ${notice && drawNotice(notice, undoChange, () => setNotice(null))}
+      ${
+        notice &&
+        html`
+          <${Notice} notice=${notice} undoChange=${undoChange} close=${() => setNotice(null)} />
+        `
+      }
       <${Contradictions} found=${contradictions} changeFact=${changeFact} />
       <${Section}
         title="What Deskhand remembers"
@@ -154,9 +159,15 @@ export function Memories() {
   `;
 }
 
-function drawNotice({ text, undo }, undoChange, close) {
+function Notice({ notice, undoChange, close }) {
+  const { text, undo } = notice;
+  const root = useRef();
+  // The row with the button that was pressed may be gone: the keyboard goes on from here.
+  useEffect(() => {
+    if (document.activeElement === document.body) root.current.querySelector("button").focus();
+  }, [notice]);
   return html`
-    <p class="note row stays" role="status">
+    <p class="note row stays" role="status" ref=${root}>
       <span class="grow">${text}</span>
       ${
         undo > 0 &&
