@@ -208,6 +208,23 @@ def test_history_undo_and_forget(desk: Desk) -> None:
     assert b"peanuts" not in (desk.home / "state" / "deskhand.db").read_bytes()
 
 
+def test_correct_merge_and_contradictions(desk: Desk) -> None:
+    said = desk("memories", "correct", "5", "The garage code is 9930")
+    assert "Corrected: #6 in place of #5" in said and open_ids(desk) == [2, 4, 6]
+    assert "#5 is closed (superseded), and #6" in desk("memories", "correct", "5", "x", code=2)
+    assert "there is no memory #9" in desk("memories", "merge", "6", "9", code=2)
+    assert "told to the same people" in desk("memories", "merge", "6", "2", code=2)
+    assert "#3 waits for approval" in desk("memories", "merge", "2", "3", code=2)
+    said = desk("memories", "merge", "6", "4", "--text", "Garage 9930, and no peanuts")
+    assert "Merged: #7 in place of #6 and #4" in said and open_ids(desk) == [2, 7]
+    desk("memories", "undo", "7")
+    assert open_ids(desk) == [2, 4, 6]
+    assert "No contradicting memories." in desk("memories", "contradictions")
+    said = desk("memories", "correct", "4", "The garage code is 1111")
+    rows = [line.split("\t") for line in desk("memories", "contradictions").splitlines()]
+    assert [(row[0], row[3]) for row in rows[:2]] == [("#6", "garage code"), ("#8", "garage code")]
+
+
 def test_promote(desk: Desk) -> None:
     assert "Approved #3:" in desk("memories", "promote", "3") and open_ids(desk) == [
         2,

@@ -145,7 +145,7 @@ async def test_corrected_forgotten_and_brought_back(served: Served, remember: Re
         [id_],
     )
     assert [each["id"] for each in new["history"]] == [id_, fact["id"]]
-    assert "look at it again" in await refused(served.owner, id_, "correct", {"text": "x"})
+    assert "holds instead" in await refused(served.owner, id_, "correct", {"text": "x"})
     same = {"text": "The garage code is 8820"}
     assert "already" in await refused(served.owner, fact["id"], "correct", same)
     assert "needs words" in await refused(served.owner, fact["id"], "correct", {"text": " "})
@@ -171,7 +171,7 @@ async def test_two_that_say_the_same_are_one(served: Served, remember: Remembere
     seen = (await served.owner.get(f"/api/memories/{one}"))["similar"]
     assert [each["id"] for each in seen] == [two]
     assert "the same people" in await refused(served.owner, one, "merge", {"other": shared})
-    assert "the same people" in await refused(served.owner, one, "merge", {"other": one})
+    assert "two different" in await refused(served.owner, one, "merge", {"other": one})
     path = f"/api/memories/{one}/merge"
     assert (await served.owner.ask("POST", path, {"other": bobs}))[0] == 404
     used = {"text": "Ann likes green tea"}

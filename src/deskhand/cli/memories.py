@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NoReturn, TypeVar, get_args
+from typing import NoReturn, get_args
 from zoneinfo import ZoneInfo
 
 import click
@@ -36,6 +35,7 @@ from ..store.sql_store import SqlStore
 from ..supervision.erased_index import describe_backups, erased_fact
 from ..types.errors import ConfigError, ModelError
 from .encoded import to_json
+from .memory_corrections import contradictions, correct, merge, with_memory
 from .plain import escape_control
 from .run import (
     USAGE,
@@ -45,19 +45,13 @@ from .run import (
     json_option,
     limit_option,
     load_settings,
-    with_store,
 )
 from .sessions import format_local_time
 from .table import print_json_rows, print_table
 from .times import parse_past_time
 
-T = TypeVar("T")
 MAX_EMBEDDED = 640
 UNRESTRICTED = make_unrestricted_viewer()
-
-
-def _with_memory(settings: Settings, use: Callable[[Memory, SqlStore], Awaitable[T]]) -> T:
-    return with_store(settings, lambda store: use(Memory(store, SystemClock()), store))
 
 
 @click.group(cls=Listing)
@@ -105,7 +99,7 @@ def list_(
     """
     settings = load_settings(config)
     only = Only(scope_id, which == "pinned", which == "held")
-    found = _with_memory(
+    found = with_memory(
         settings, lambda memory, _: memory.list_facts(UNRESTRICTED, scope or "", limit, only=only)
     )
     if as_json:
@@ -153,7 +147,7 @@ def stats(config: str | None) -> None:
     async def use(_: Memory, store: SqlStore) -> tuple[list[FactCounts], dict[str, int]]:
         return await count_facts(store), await count_vectors(store)
 
-    counts, vectors = _with_memory(settings, use)
+    counts, vectors = with_memory(settings, use)
     rows = []
     for each in counts:
         numbers = (each.open, each.held, each.pinned, each.candidates, each.closed)
@@ -195,7 +189,7 @@ def search(
             hits = await memory.search(query, UNRESTRICTED, limit)
             return [(hit.fact, hit.relevance) for hit in hits]
 
-    found = _with_memory(settings, use)
+    found = with_memory(settings, use)
     if as_json:
         click.echo(to_json([{"relevance": round(near, 3), "fact": fact} for fact, near in found]))
     elif not found:
@@ -240,7 +234,7 @@ def why(number: int, config: str | None) -> None:
         fact = await memory.get(number, UNRESTRICTED)
         return fact, source_text(store, fact) if fact is not None else ""
 
-    fact, said = _with_memory(settings, use)
+    fact, said = with_memory(settings, use)
     if fact is None:
         _fail_unknown(number)
     zone = ZoneInfo(settings.config.timezone)
@@ -263,7 +257,7 @@ def history(number: int, as_json: bool, config: str | None) -> None:
       deskhand memories history 12
     """
     settings = load_settings(config)
-    found = _with_memory(settings, lambda memory, _: memory.history(number, UNRESTRICTED))
+    found = with_memory(settings, lambda memory, _: memory.history(number, UNRESTRICTED))
     if not found:
         _fail_unknown(number)
     if as_json:
@@ -351,7 +345,7 @@ def _undo_last_change(settings: Settings, number: int | None) -> None:
         replaced = successor is not None and fact.id in successor.replaces
         return now or fact, successor if replaced else None
 
-    done = _with_memory(settings, use)
+    done = with_memory(settings, use)
     if done is None:
         _fail_unknown(number or 0)
     fact, successor = done
@@ -384,7 +378,7 @@ def _restore(settings: Settings, since: str, some: FactChoice, yes: bool) -> Non
         after = await count_facts(store)
         return [sum(each.open for each in counts) for counts in (before, after)]
 
-    before, after = _with_memory(settings, use)
+    before, after = with_memory(settings, use)
     click.echo(
         f"Restored memory to its state of {format_local_time(then, zone)}: {after:,} active "
         f"memories, {before:,} before."
@@ -413,7 +407,7 @@ def promote(number: int, config: str | None) -> None:
             await store.change(promote_fact(fact, SystemClock().now()))
         return fact
 
-    fact = _with_memory(settings, use)
+    fact = with_memory(settings, use)
     if fact is None:
         _fail_unknown(number)
     if fact.valid_to is not None:
@@ -456,7 +450,7 @@ def forget(number: int, erase: bool, config: str | None) -> None:
                 await store.truncate_wal()
         return fact
 
-    fact = _with_memory(settings, use)
+    fact = with_memory(settings, use)
     if fact is None:
         _fail_unknown(number)
     click.echo(f"#{number} is {'erased' if erase else 'forgotten'}: {escape_control(fact.text)}")
@@ -465,6 +459,10 @@ def forget(number: int, erase: bool, config: str | None) -> None:
         kept = describe_backups(settings, erased)
         if kept:
             click.echo(kept)
+
+
+for each in (correct, merge, contradictions):
+    memories.add_command(each)
 
 
 def _fail_unknown(number: int) -> NoReturn:

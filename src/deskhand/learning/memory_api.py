@@ -145,27 +145,26 @@ class MemoryApi:
         text = self._fit_text(text)
         if text == fact.text and not fact.held:
             raise Refused("that is what it says already")
-        await self._check_new(text, [fact])
+        await self._check_repeated(text, [fact])
         edit = await self._begin_edit(reader.principal, [fact])
         return await self._write(reader, edit, corrections.correct_fact(fact, text, edit))
 
     async def merge(self, reader: Reader, id_: int, other: int, text: str) -> FactDetail:
-        facts = [await self._find_told(reader, id_), await self._find_told(reader, other)]
-        first, second = facts
-        if first.id == second.id or (first.scope, first.owner) != (second.scope, second.owner):
-            raise Refused("only two memories that are told to the same people can be merged")
-        text = self._fit_text(text or first.text)
-        await self._check_new(text, facts)
+        facts = await self._find_pair(reader, id_, other)
+        text = self._fit_text(text or facts[0].text)
+        await self._check_repeated(text, facts)
         edit = await self._begin_edit(reader.principal, facts)
         return await self._write(reader, edit, corrections.merge_facts(facts, text, edit))
 
     async def share(self, reader: Reader, id_: int, shared: bool) -> FactDetail:
-        fact = await self._find_told(reader, id_)
+        fact = await self._find_open(reader, id_)
         who = reader.principal
         scope: Scope = "global" if shared else "user"
         owner = "" if shared else who.id
         if (fact.scope == "user") != shared:
             raise Refused("that is so already")
+        if fact.held:
+            raise Refused(f"#{fact.id} waits for approval: approve it first")
         if fact.label.readers is not None:
             readers = ", ".join(fact.label.readers)
             raise Refused(f"it comes from something that only {readers} may read")
@@ -188,10 +187,7 @@ class MemoryApi:
         return await self._change(reader, fact, [pin_fact(fact.id, pinned)])
 
     async def decide(self, reader: Reader, id_: int, other: int, *, both: bool) -> FactDetail:
-        fact = await self._find_told(reader, id_)
-        wrong = await self._find_told(reader, other)
-        if fact.id == wrong.id or (fact.scope, fact.owner) != (wrong.scope, wrong.owner):
-            raise Refused("only two memories that are told to the same people can contradict")
+        fact, wrong = await self._find_pair(reader, id_, other)
         now = self._ground.clock.now()
         if both:
             return await self._change(reader, fact, corrections.keep_both(fact, wrong, now))
@@ -229,17 +225,16 @@ class MemoryApi:
         fact = await self._find(reader, id_)
         if not may_change(fact, reader.principal):
             raise Refused(_ONLY_OWNERS)
-        if fact.valid_to is not None:
-            instead = f", and #{fact.superseded_by} holds instead" if fact.superseded_by else ""
-            raise Refused(f"#{fact.id} was closed ({fact.closed_why}){instead}: look at it again")
+        if obstacle := corrections.find_obstacle([fact]):
+            raise Refused(obstacle)
         return fact
 
-    async def _find_told(self, reader: Reader, id_: int) -> Fact:
-        """As `_find_open`, for a fact that does not wait for approval."""
-        fact = await self._find_open(reader, id_)
-        if fact.held:
-            raise Refused(f"#{fact.id} waits for approval: approve it first")
-        return fact
+    async def _find_pair(self, reader: Reader, id_: int, other: int) -> list[Fact]:
+        """Two facts of one owner that this reader may change. Raises NoSuchFact, Refused."""
+        facts = [await self._find_open(reader, id_), await self._find_open(reader, other)]
+        if obstacle := corrections.find_obstacle(facts):
+            raise Refused(obstacle)
+        return facts
 
     def _fit_text(self, text: str) -> str:
         """The text as it is stored, without secrets. Raises Refused for one without words."""
@@ -248,27 +243,17 @@ class MemoryApi:
             raise Refused("a memory needs words")
         return text
 
-    async def _check_new(self, text: str, replaced: Sequence[Fact]) -> None:
-        """Raises Refused if another fact of the same owner says this in the same words."""
-        owner = (replaced[0].scope, replaced[0].owner)
-        for same in await self._memory.find_exact(text, [owner]):
-            if same.id not in [fact.id for fact in replaced]:
-                raise Refused(f"#{same.id} says that already: merge the two, or forget one")
+    async def _check_repeated(self, text: str, replaced: Sequence[Fact]) -> None:
+        if repeated := await corrections.find_repeated(self._memory, text, replaced):
+            raise Refused(repeated)
 
     async def _begin_edit(self, who: Principal, facts: Sequence[Fact]) -> Edit:
-        """The new fact comes from where the latest of these does, as far as that is kept."""
-        session = ""
-        n = 0
-        for fact in sorted(facts, key=lambda fact: fact.at):
-            if fact.session and not await queries.is_source_erased(self._ground.store, fact):
-                session = fact.session
-                n = fact.n
-        return Edit(
+        return await corrections.begin_edit(
+            self._ground.store,
+            facts,
             who=who,
             at=self._ground.clock.now(),
-            key=corrections.make_edit_key(facts, self._ground.ids.new("fact")),
-            session=session,
-            n=n,
+            unique=self._ground.ids.new("fact"),
             keeping=self._ground.settings().config.memory.keeping,
         )
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..store.base import Store
 from ..types.commit import Change
 from ..types.identity import Principal, principal_label
 from ..types.labels import join_labels
@@ -26,7 +27,8 @@ from .facts import (
     common_kind,
     mark_vouched,
 )
-from .queries import Processed, mark_processed
+from .queries import Processed, is_source_erased, mark_processed
+from .recall import Memory
 
 BOTH_HOLD = "both_hold"
 """The kind of mark under which pairs are kept that a person said both hold."""
@@ -42,6 +44,46 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     n: int
     keeping: Keeping = KEEPING
+
+
+async def begin_edit(
+    store: Store, facts: Sequence[Fact], *, who: Principal, at: float, unique: str, keeping: Keeping
+) -> Edit:
+    """A change of these facts. What it writes comes from where the latest of them does, as far as
+    that was not erased. `unique` is an id that was never used before."""
+    session = ""
+    n = 0
+    for fact in sorted(facts, key=lambda fact: fact.at):
+        if fact.session and not await is_source_erased(store, fact):
+            session = fact.session
+            n = fact.n
+    key = make_edit_key(facts, unique)
+    return Edit(who=who, at=at, key=key, session=session, n=n, keeping=keeping)
+
+
+def find_obstacle(facts: Sequence[Fact]) -> str:
+    """Why these facts cannot be replaced by one, '' if they can."""
+    for fact in facts:
+        if fact.valid_to is not None:
+            instead = f", and #{fact.superseded_by} holds instead" if fact.superseded_by else ""
+            return f"#{fact.id} is closed ({fact.closed_why}){instead}"
+        if fact.held and len(facts) > 1:
+            return f"#{fact.id} waits for approval: approve it first"
+    if len({fact.id for fact in facts}) < len(facts):
+        return "choose two different memories"
+    if len({(fact.scope, fact.owner) for fact in facts}) > 1:
+        return "choose two memories that are told to the same people"
+    return ""
+
+
+async def find_repeated(memory: Memory, text: str, replaced: Sequence[Fact]) -> str:
+    """Why a fact with this text cannot replace these: another fact of the same owner says it in the
+    same words. '' if none does."""
+    known = {fact.id for fact in replaced}
+    for same in await memory.find_exact(text, [(replaced[0].scope, replaced[0].owner)]):
+        if same.id not in known:
+            return f"#{same.id} says that already: merge the two, or forget one"
+    return ""
 
 
 def make_edit_key(facts: Sequence[Fact], unique: str) -> str:
