@@ -114,7 +114,7 @@ FAILURES = {
     "fail": ModelError("The provider says: the key is wrong"),
     "busy": ModelOverloaded("The provider is overloaded.", 600),
 }
-SUBAGENTS = ("spawn_agent", "subagents", "spawn_teammate", "message_teammate")
+OF_FEATURES = ("spawn_agent", "subagents", "spawn_teammate", "message_teammate", "save_memory")
 VERDICT = say('{"verdict": "needs_person", "missing": "bring matches"}')
 """What is said to the judge of a goal: the goal stays as long as a test looks at it."""
 TALLY = """found = lines('notes.txt')
@@ -392,7 +392,7 @@ async def main(home: Path) -> None:
                 await propose(app)
             if (home / "memories").exists():
                 await remember(app)
-            more = (each for each in app.features.tools("default") if each.spec.name in SUBAGENTS)
+            more = (each for each in app.features.tools("default") if each.spec.name in OF_FEATURES)
             tools.update({each.spec.name: each for each in more})
             tasks.start_soon(app.run)
             await tell(app)

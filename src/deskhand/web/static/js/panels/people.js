@@ -48,29 +48,24 @@ function Phone() {
         <button type="button" class="btn little" onClick=${makeLink}>Make a link</button>
       `}
     >
-      ${made && !made.qr_svg && html`<${LocalLinkHelp} url=${made.url} />`}
-      ${
-        made?.qr_svg &&
-        html`
-          <div class="row qr">
-            <img
-              src=${svgDataUrl(made.qr_svg)}
-              alt="The link as a QR code"
-              width="168"
-              height="168"
-            />
-            <div class="stack">
-              <code class="wrap">${made.url}</code>
-              <div>
-                <button type="button" class="btn little" onClick=${() => copyText(made.url)}>
-                  Copy
-                </button>
-              </div>
-            </div>
-          </div>
-        `
-      }
+      ${made && html`<${LoginLink} made=${made} />`}
     <//>
+  `;
+}
+
+/** A link that signs in, as a code for a camera and in letters. */
+function LoginLink({ made }) {
+  if (!made.qr_svg) return html`<${LocalLinkHelp} url=${made.url} />`;
+  return html`
+    <div class="row qr">
+      <img src=${svgDataUrl(made.qr_svg)} alt="The link as a QR code" width="168" height="168" />
+      <div class="stack">
+        <code class="wrap">${made.url}</code>
+        <div>
+          <button type="button" class="btn little" onClick=${() => copyText(made.url)}>Copy</button>
+        </div>
+      </div>
+    </div>
   `;
 }
 
@@ -185,6 +180,7 @@ function drawPairing(one, { approvePairing, nobody, applyChange }) {
 
 function Users({ found }) {
   const [adding, setAdding] = useState(false);
+  const [link, setLink] = useState(null); // {user, made}: how somebody signs in
   const applyChange = (work, said) =>
     attempt(async () => {
       await work();
@@ -192,6 +188,8 @@ function Users({ found }) {
       found.reload();
       return true;
     });
+  const makeLink = (user) =>
+    attempt(async () => setLink({ user, made: await post("/api/logins", { user }) }));
   return html`
     <${Section}
       title="People"
@@ -213,21 +211,36 @@ function Users({ found }) {
         `
       }
     >
-      ${adding && drawUserForm(applyChange, setAdding)}
+      ${adding && drawUserForm(applyChange, setAdding, makeLink)}
+      ${
+        link &&
+        html`
+          <div class="box stack" role="status">
+            <p>
+              ${`Give this link to ${link.user}: it signs in one browser, once, within ten minutes.`}
+            </p>
+            <${LoginLink} made=${link.made} />
+          </div>
+        `
+      }
       <${Loaded} result=${found} what="people">
-        ${(all) => html`<ul class="rows">${all.map((one) => drawUser(one, applyChange))}</ul>`}
+        ${(all) => html`
+          <ul class="rows">${all.map((one) => drawUser(one, applyChange, makeLink))}</ul>
+        `}
       <//>
     <//>
   `;
 }
 
-function drawUserForm(applyChange, setAdding) {
+function drawUserForm(applyChange, setAdding, makeLink) {
   return html`
     <form
       class="box row wrap"
       onSubmit=${submitFields((fields) =>
         applyChange(() => post("/api/users", fields), "Added").then((done) => {
-          if (done) setAdding(false);
+          if (!done) return done;
+          setAdding(false);
+          makeLink(fields.name);
           return done;
         }),
       )}
@@ -256,7 +269,7 @@ function drawUserForm(applyChange, setAdding) {
   `;
 }
 
-function drawUser(one, applyChange) {
+function drawUser(one, applyChange, makeLink) {
   return html`
     <li key=${one.name} class="wrap">
       <span class="avatar" aria-hidden="true">${one.name[0].toUpperCase()}</span>
@@ -317,6 +330,9 @@ function drawUser(one, applyChange) {
           ${
             one.name !== currentUser.value.user &&
             html`
+              <button type="button" class="btn little" onClick=${() => makeLink(one.name)}>
+                Sign-in link
+              </button>
               <${ConfirmButton}
                 label="Remove"
                 confirm="Yes, with all their keys"
