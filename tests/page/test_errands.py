@@ -179,7 +179,7 @@ def try_again(me: Newcomer, desk: Desk) -> None:
 def forget(me: Newcomer, desk: Desk) -> None:
     me.ask('call save_memory {"content":"The owner has a dog that is called Rex."}')
     me.click("Settings")
-    me.click("Memory")
+    me.click("Memory", "Settings")
     me.sees("a dog that is called Rex")
     me.click("a dog that is called Rex", "Memory")
     me.click("Forget", "Memory")
