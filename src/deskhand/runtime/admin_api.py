@@ -42,7 +42,14 @@ from ..supervision.queries import owed_messages
 from ..tools.approved import bound_from_rows
 from ..tools.base import ToolScope
 from ..tools.deferred import list_offered_specs
-from ..tools.journal import JournalEntry, UndoItem
+from ..tools.journal import (
+    FileVersion,
+    JournalEntry,
+    MadeFile,
+    UndoItem,
+    files_of_session,
+    versions_of_file,
+)
 from ..tools.label_marks import load_scope_marks
 from ..tools.names import describe_lookalikes
 from ..tools.queries import approved_digests
@@ -79,6 +86,7 @@ from ..web.views import (
     StatusView,
     ToolView,
     UndoneView,
+    VersionView,
 )
 from ..workspace.diffs import change_kind
 from .app import App
@@ -91,6 +99,8 @@ OPENROUTER = "openrouter"
 UNDONE_TEXT = "Restored."
 NOT_UNDONE_TEXT = "Not undone: a later change is in the way that you may not read."
 TELL_BACKUPS_S = 5.0
+MAX_VERSIONS = 100
+MAX_MADE = 200
 NO_KEY = "there is no key for its provider yet: deskhand setup"
 
 
@@ -477,6 +487,47 @@ class RunningAdmin:
             for each in found.files
         )
         return CallDiff(found.done, tuple(files), found.more)
+
+    async def list_versions(self, principal: Principal, agent: str, path: str) -> list[VersionView]:
+        found = await self._versions(principal, agent, path)
+        shown = [
+            each
+            for each in found
+            if await self._app.diffs.visible_items(principal, each.entry, (each.item,))
+        ]
+        redone = {each.entry.undoes for each in found if each.entry.undone_at is None}
+        return [self._version_view(each, each.entry.n in redone) for each in shown]
+
+    async def _versions(self, principal: Principal, agent: str, path: str) -> list[FileVersion]:
+        scope = await self.tool_scope(agent)
+        file = (scope.files.roots[0][0], path)
+        return await versions_of_file(self._app.store, principal, agent, file, MAX_VERSIONS)
+
+    def _version_view(self, version: FileVersion, redone: bool) -> VersionView:
+        view = self._change_view(version.entry, redone)
+        after = version.item.after
+        return VersionView(
+            n=view.n,
+            at=view.at,
+            session=view.session,
+            person=view.person,
+            tool=view.tool,
+            did=change_kind(version.item),
+            can=view.can,
+            kept=after is not None and after[0] == "f",
+            undone_at=view.undone_at,
+        )
+
+    async def read_version(self, principal: Principal, agent: str, path: str, number: int) -> bytes:
+        for each in await self._versions(principal, agent, path):
+            if each.entry.n == number:
+                return await self._app.diffs.read_version(principal, each)
+        raise Refused("there is no such version")
+
+    async def list_made(self, session: str) -> list[MadeFile]:
+        scope = await self.tool_scope(session.partition("/")[0])
+        folder = scope.files.roots[0][0]
+        return await files_of_session(self._app.store, session, folder, MAX_MADE)
 
     async def undo(self, principal: Principal, number: int, force: bool) -> UndoneView:
         effects = self._app.effects

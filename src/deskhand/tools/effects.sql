@@ -32,6 +32,17 @@ WHERE at > ? AND undone_at IS NULL AND undoes IS NULL AND folder NOT IN ('', 'kv
 SELECT DISTINCT place FROM effect JOIN effect_item ON effect = n
 WHERE session = ? AND folder = ? AND before IS NULL AND undone_at IS NULL AND undoes IS NULL
 
+-- effect_of_file: what changed a file, the latest first; ?1 sees all, else what they did themselves --
+SELECT n, key, agent, session, person, tool, folder, what, at, undoes, undone_at,
+  (SELECT count(*) FROM effect_item WHERE effect = n), place, before, after, blob
+FROM effect JOIN effect_item ON effect = n
+WHERE (?1 OR person = ?2) AND agent = ?3 AND folder = ?4 AND place = ?5 ORDER BY n DESC LIMIT ?6
+
+-- effect_made: the files of a folder that a conversation made or changed, the latest first --
+SELECT place, max(at) FROM effect JOIN effect_item ON effect = n
+WHERE session = ?1 AND folder = ?2 AND undone_at IS NULL AND undoes IS NULL AND after IS NOT NULL
+GROUP BY place ORDER BY max(n) DESC LIMIT ?3
+
 -- effect_items --
 SELECT place, before, after, blob FROM effect_item WHERE effect = ? ORDER BY place LIMIT ? OFFSET ?
 

@@ -85,6 +85,21 @@ class UndoItem(msgspec.Struct, frozen=True, gc=False):
         return escape_invisible(text)
 
 
+class FileVersion(msgspec.Struct, frozen=True):
+    """What one entry did to one file."""
+
+    entry: JournalEntry
+    item: UndoItem
+
+
+class MadeFile(msgspec.Struct, frozen=True):
+    """A file that a conversation made or changed, by its path in the workspace, and when it did so
+    last (seconds since the epoch)."""
+
+    path: str
+    at: float
+
+
 class FileEdit(msgspec.Struct, frozen=True):
     """One file that change number `n` of the undo journal touched."""
 
@@ -127,6 +142,24 @@ async def entries_of_call(store: Store, key: str) -> list[JournalEntry]:
         if entry is not None:
             found.append(entry)
     return found
+
+
+async def versions_of_file(
+    store: Store, who: Principal, agent: str, file: tuple[str, str], limit: int
+) -> list[FileVersion]:
+    """What changed a file, given as its folder and its path in it, the latest first: all for an
+    owner, others see their own changes."""
+    folder, path = file
+    args = (*_scope(who), agent, folder, os.fsencode(path), limit)
+    rows = await store.query("effect_of_file", args)
+    return [FileVersion(JournalEntry(*row[:12]), UndoItem(*row[12:])) for row in rows]
+
+
+async def files_of_session(store: Store, session: str, folder: str, limit: int) -> list[MadeFile]:
+    """The files in this folder that a conversation made or changed and that are not undone, the
+    latest change first."""
+    rows = await store.query("effect_made", (session, folder, limit))
+    return [MadeFile(os.fsdecode(place), at) for place, at in rows]
 
 
 async def undoable_entries(

@@ -38,6 +38,7 @@ from . import (
     tasks,
     team,
     usage,
+    versions,
     waiting,
     watch,
 )
@@ -68,6 +69,7 @@ MODULES = (
     watch,
     files,
     folders,
+    versions,
     blobs,
     channel_webhooks,
     people,

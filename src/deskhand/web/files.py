@@ -6,7 +6,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
-from pathlib import PurePosixPath
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 import anyio.to_thread
@@ -26,10 +27,17 @@ from ..tools.pdf_pages import MAX_PAGES
 from ..tools.watch import change_file_as
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
 from ..types.identity import Principal, list_reader_names, responsible_person
-from ..types.labels import LOCAL, Label
+from ..types.labels import LOCAL, Label, join_labels
 from .errors import FieldError, HttpProblem, bad_request, not_found, to_sentence
 from .media import file_response
-from .previews import TABLE_BYTES, PreviewView, add_pages, make_preview, render_page
+from .previews import (
+    PREVIEW_BYTES,
+    TABLE_BYTES,
+    PreviewView,
+    add_pages,
+    make_preview,
+    render_page,
+)
 from .protocols import Web
 from .routing import Call, Endpoint, stream_limited
 
@@ -81,6 +89,26 @@ class Into(msgspec.Struct, frozen=True):
 
     agent: str = ""
     subdir: str = ""
+
+
+class TextEdit(msgspec.Struct, frozen=True):
+    """The new text of a file. `digest` is that of the preview that was edited: nothing is written
+    over what was changed since."""
+
+    path: str
+    content: str
+    digest: str
+    agent: str = ""
+
+
+class WrittenBy(msgspec.Struct, frozen=True):
+    """How somebody writes a file of an agent. `check` is told its real path before it is written;
+    what it raises ends it. `label` is what the file counts as, but for others than owners."""
+
+    agent: str
+    tool: str
+    check: Callable[[str], None] = lambda real: None
+    label: Label = LOCAL
 
 
 class Uploaded(msgspec.Struct, frozen=True):
@@ -247,6 +275,27 @@ async def download(call: Call, agent: str, path: str) -> Response:
     return file_response(found.data, PurePosixPath(path).name)
 
 
+async def save_text(call: Call) -> PreviewView:
+    """Write a text that somebody edited, if the file is still as they saw it. Raises HttpProblem
+    409 where it is not."""
+    asked: TextEdit = call.body
+    agent = asked.agent or call.web.admin.agents[0]
+    found = await read_file(call, agent, asked.path, PREVIEW_BYTES + 1)
+    reach = await call.web.admin.tool_scope(agent)
+    marks = await load_scope_marks(reach)
+    before = marks.file_label(found.place)
+
+    def check_unchanged(real: str) -> None:
+        if sha256(Path(real).read_bytes()).hexdigest() != asked.digest:
+            raise HttpProblem(
+                409, "changed", f"{asked.path[:200]!r} was changed since you opened it."
+            )
+
+    text = asked.content.encode()
+    await _write_as(call, WrittenBy(agent, "edit", check_unchanged, before), asked.path, text)
+    return make_preview(text, len(text), asked.path)
+
+
 async def upload(call: Call) -> Uploaded:
     return Uploaded(await keep_uploads(call, call.query.agent, call.query.subdir))
 
@@ -267,9 +316,9 @@ async def keep_uploads(call: Call, agent: str, subdir: str) -> list[str]:
     for name, _ in given:
         if name in ("", ".", "..") or name.startswith("."):
             raise bad_request("Each file needs a name, which does not begin with a dot.")
-    name = agent or call.web.admin.agents[0]
+    by = WrittenBy(agent or call.web.admin.agents[0], "upload")
     return [
-        await _keep_upload(call, name, str(PurePosixPath(subdir or ".") / file), data)
+        await _write_as(call, by, str(PurePosixPath(subdir or ".") / file), data)
         for file, data in given
     ]
 
@@ -306,28 +355,28 @@ async def _read_parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
         await form.close()
 
 
-async def _keep_upload(call: Call, agent: str, path: str, data: bytes) -> str:
-    """Write a file that somebody sends, as a change that can be undone. Returns where it lies.
-    Raises HttpProblem."""
-    reach, who, name = (
-        await call.web.admin.tool_scope(agent),
-        call.principal,
-        PurePosixPath(path).name,
-    )
-    label = LOCAL
+async def _write_as(call: Call, by: WrittenBy, path: str, data: bytes) -> str:
+    """Write a file for somebody, as a change that can be undone. Returns where it lies. Raises
+    HttpProblem."""
+    reach = await call.web.admin.tool_scope(by.agent)
+    who = call.principal
+    name = PurePosixPath(path).name
+    label = by.label
     if "owner" not in who.roles:
-        label = Label("untrusted", source=f"file {name}", by=(responsible_person(who),))
+        own = Label("untrusted", source=f"file {name}", by=(responsible_person(who),))
+        label = join_labels((label, own))
 
     def judge(real: str) -> None:
         check_place(call, reach.files.relative_path(real), write=True, asked=name)
+        by.check(real)
 
     act = partial(reach.files.write, path, data, judge=judge)
     doer = By(
-        call.web.ids.new("upload"),
-        agent,
+        call.web.ids.new(by.tool),
+        by.agent,
         "",
         responsible_person(who),
-        "upload",
+        by.tool,
         path,
         call.web.clock.now(),
     )
@@ -379,6 +428,16 @@ ENDPOINTS = (
         "Get a file; images are shown, other files are downloaded",
         query=Where,
         media="application/octet-stream",
+        tag="files",
+    ),
+    Endpoint(
+        "PUT",
+        "/api/files/text",
+        "chat",
+        save_text,
+        "Save a text file, if nobody changed it since it was previewed",
+        body=TextEdit,
+        returns=PreviewView,
         tag="files",
     ),
     Endpoint(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -81,6 +82,7 @@ class PreviewView(msgspec.Struct, frozen=True, kw_only=True):
     `content` is its text, None where it is none (`binary`); `truncated`: there is more of it.
     `rows` are the first of a table, after which there are `more_rows`, None where nobody counted
     them. `pages` are the width and height of the first pages of a PDF, in points, of `page_count`.
+    `digest` is the SHA-256 of a text that is shown whole.
     """
 
     path: str
@@ -96,6 +98,7 @@ class PreviewView(msgspec.Struct, frozen=True, kw_only=True):
     pages: list[tuple[float, float]] = []
     page_count: int = 0
     why: str = ""
+    digest: str = ""
 
 
 def make_preview(data: bytes, size: int, path: str) -> PreviewView:
@@ -116,6 +119,7 @@ def make_preview(data: bytes, size: int, path: str) -> PreviewView:
         language=_LANGUAGES.get(suffix, "text") if text is not None else "text",
         truncated=size > PREVIEW_BYTES,
         kind="none" if text is None else "text",
+        digest=sha256(data).hexdigest() if text is not None and size <= PREVIEW_BYTES else "",
     )
     if picture_type(data):
         return msgspec.structs.replace(view, kind="picture")

@@ -15,6 +15,7 @@ from ..speech.base import Sound, Use
 from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import ToolScope
+from ..tools.journal import MadeFile
 from ..types.clock import Clock, Ids
 from ..types.diffs import CallDiff
 from ..types.door import Door
@@ -60,6 +61,7 @@ from .views import (
     StatusView,
     ToolView,
     UndoneView,
+    VersionView,
     WorkspaceFile,
 )
 
@@ -216,6 +218,22 @@ class AdminBackend(Protocol):
 
     async def undo(self, principal: Principal, number: int, force: bool) -> UndoneView:
         """Undo a change. Raises Refused."""
+        ...
+
+    async def list_versions(self, principal: Principal, agent: str, path: str) -> list[VersionView]:
+        """What changed a file of this agent's workspace, the latest first, as far as this person
+        may know of it."""
+        ...
+
+    async def read_version(self, principal: Principal, agent: str, path: str, number: int) -> bytes:
+        """The content of a file after change `number`. Raises Refused."""
+        ...
+
+    async def list_made(self, session: str) -> list[MadeFile]:
+        """The files of the workspace that a session made or changed, the latest first.
+
+        The caller has checked that the person may see the session, and checks each file.
+        """
         ...
 
 

@@ -238,6 +238,21 @@ class PlaceView(msgspec.Struct, frozen=True):
     kept: bool
 
 
+class VersionView(msgspec.Struct, frozen=True):
+    """A change of one file. `can` is what may be done about it now; `kept`: its content after this
+    change can be shown."""
+
+    n: int
+    at: float
+    session: str
+    person: str
+    tool: str
+    did: Literal["made", "changed", "removed"]
+    can: Literal["undo", "redo", ""]
+    kept: bool
+    undone_at: float | None
+
+
 class ChangesView(msgspec.Struct, frozen=True):
     """The latest first. `more`: ask again with `before` for those that came earlier; None for
     none."""

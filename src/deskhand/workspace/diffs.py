@@ -22,7 +22,7 @@ from ..tools.base import ToolScope
 from ..tools.diffs import MAX_TEXT_BYTES, decode_text, unified_diff
 from ..tools.file_snapshots import FileSnapshots
 from ..tools.files import make_rewrite, plan_rewrite
-from ..tools.journal import KV_FOLDER, JournalEntry, UndoItem
+from ..tools.journal import KV_FOLDER, FileVersion, JournalEntry, UndoItem
 from ..tools.label_marks import load_scope_marks
 from ..tools.names import describe_lookalikes
 from ..tools.path_states import parse_digest
@@ -106,6 +106,23 @@ class Diffs:
             return [each for each in items if each.display_name == entry.what]
         seen = await self._visible_places(who, reach, entry.folder, items)
         return [each for each in items if _is_visible(each, entry, seen)]
+
+    async def read_version(self, who: Principal, version: FileVersion) -> bytes:
+        """The content of a file after this change. Raises Refused for content that this person may
+        not see, and where it is not kept."""
+        entry, item = version.entry, version.item
+        if not await self.may_see_effect(who, entry):
+            raise Refused(NOT_ALLOWED_TEXT)
+        reach = await self._reach(entry.agent)
+        if item.place not in await self._visible_places(who, reach, entry.folder, (item,)):
+            raise Refused(NOT_ALLOWED_TEXT)
+        shadow = _find_snapshots(reach, entry.folder)
+        if shadow is None or item.after is None or item.after[0] != "f":
+            raise Refused(NOT_KEPT_TEXT)
+        try:
+            return await anyio.to_thread.run_sync(_read_bytes, shadow, item.after)
+        except OSError as error:
+            raise Refused(NOT_KEPT_TEXT) from error
 
     async def diff_call(self, who: Principal, session: str, n: int, call_id: str) -> CallDiff:
         """The diff of the call that event `n` made, or of what it would change if it has not run
