@@ -271,7 +271,7 @@ def test_options_files_and_the_settings(page: Page) -> None:
     page.get_by_role("button", name="Files", exact=True).click()
     files = page.get_by_role("complementary", name="Files", exact=True)
     files.get_by_role("button", name="notes.txt").click()
-    shown = page.get_by_role("dialog")
+    shown = page.get_by_role("complementary", name="Preview of")
     expect(shown.get_by_text("Milk, bread, a new tent.")).to_be_visible()
     with page.expect_download() as download:
         shown.get_by_role("link", name="Download").click()

@@ -112,7 +112,9 @@ def loaded(picture: Locator) -> tuple[int, int]:
 
 
 def preview(page: Page) -> Locator:
-    return page.get_by_role("dialog")
+    """Beside the conversation, or on top of it where there is no room."""
+    beside = page.get_by_role("complementary", name="Preview of")
+    return beside.or_(page.get_by_role("dialog", name="Preview of"))
 
 
 def test_what_the_agent_sends_stands_in_the_conversation(page: Page, workspace: Path) -> None:
@@ -124,7 +126,7 @@ def test_what_the_agent_sends_stands_in_the_conversation(page: Page, workspace: 
     expect(page.locator(".made figcaption")).to_have_text("Blue to red.")
     expect(page.locator(".tool-body")).to_have_count(0)
     page.get_by_role("button", name="Open gradient.png").click()
-    assert loaded(preview(page).get_by_role("img", name="gradient.png"))[0] > 700
+    assert loaded(preview(page).get_by_role("img", name="gradient.png"))[0] > 450
     look(page)
     page.keyboard.press("Escape")
     expect(preview(page)).to_have_count(0)
@@ -172,13 +174,16 @@ def test_one_preview_for_every_file(strict: Page, workspace: Path) -> None:
     table = opened("prices.csv")
     expect(table.get_by_role("row")).to_have_count(500)
     expect(table).to_contain_text("201 more rows are not shown: these are the first 500.")
-    table.get_by_role("button", name="As text").click()
+    table.get_by_role("button", name="price").dblclick()
+    expect(table.get_by_role("cell").nth(1)).to_have_text("498")
+    table.get_by_role("button", name="Source").click()
     expect(table.locator("pre")).to_contain_text("thing 3,3")
     expect(opened("area.py").locator("code")).to_contain_text("return 3.14 * r * r")
     nothing = opened("blob.bin")
     expect(nothing).to_contain_text("No preview.")
     expect(nothing.get_by_role("link", name="Download 77 KB")).to_be_visible()
-    loaded(opened("drawing.svg").get_by_role("img", name="drawing.svg"))
+    drawing = opened("drawing.svg").frame_locator("iframe")
+    expect(drawing.locator("svg rect")).to_be_visible()
     loaded(opened("report.pdf").get_by_role("img", name="Page 1 of 2"))
     page.keyboard.press("Escape")
     page.locator(".panel").get_by_role("button", name="trip").click()

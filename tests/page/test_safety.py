@@ -160,8 +160,11 @@ def test_what_is_too_much_to_parse_is_shown_as_it_is(page: Page, kind: str) -> N
 def test_the_policy_is_exact(context: BrowserContext) -> None:
     page = context.new_page()  # one in which something may be refused
     page.goto("/")
-    for path in ("/", "/js/main.js", "/sw.js", "/api/auth/me", "/nowhere"):
+    for path in ("/js/main.js", "/sw.js", "/api/auth/me", "/nowhere"):
         assert page.request.get(path).headers["content-security-policy"] == CSP
+    host = page.url.split("/")[2]
+    policy = page.request.get("/").headers["content-security-policy"]
+    assert policy == f"{CSP}; frame-src {host}/frame"
     assert "script-src 'self';" in CSP
     assert "require-trusted-types-for 'script'" in CSP
     assert "unsafe" not in CSP

@@ -96,7 +96,7 @@ class Guarded:
                 headers = MutableHeaders(scope=message)
                 headers["x-request-id"] = request_id
                 for name, value in HEADERS.items():
-                    headers[name] = value
+                    headers.setdefault(name, value)
                 headers.setdefault("content-security-policy", CSP)
                 headers.setdefault("cache-control", "no-store")
             await redacted(message)

@@ -8,13 +8,19 @@ import mimetypes
 from hashlib import sha256
 from pathlib import Path
 
+import anyio.to_thread
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from .app import CSP
 from .errors import HttpProblem, error_response
+from .frame import FRAME_PATH, frame_source, make_frame
 
 STATIC = Path(__file__).parent / "static"
+INDEX = "index.html"
+FRAME_SCRIPT = "js/frame/document.js"
 TYPES = {
     ".js": "text/javascript",
     ".mjs": "text/javascript",
@@ -22,9 +28,31 @@ TYPES = {
 }
 
 
-def _load_static() -> dict[str, tuple[bytes, bytes, str, str]]:
-    """path -> (bytes, the same compressed, media type, etag), read once."""
-    found = {}
+MAX_EAGER_BYTES = 1_000_000
+"""Larger files, which few pages load, are compressed when they are asked for the first time."""
+
+
+class _StaticFile(msgspec.Struct):
+    """A file as it is sent. `compressed` is b"" until it is known."""
+
+    data: bytes
+    media: str
+    etag: str
+    compressed: bytes = b""
+
+    def compress(self) -> bytes:
+        if not self.compressed:
+            self.compressed = gzip.compress(self.data, mtime=0)
+        return self.compressed
+
+
+def _page_policy(host: str) -> str:
+    return f"{CSP}; frame-src {frame_source(host)}"
+
+
+def _load_static() -> dict[str, _StaticFile]:
+    """The files by their path, read once."""
+    found = dict[str, _StaticFile]()
     for file in sorted(STATIC.rglob("*")):
         if file.is_file():
             data = file.read_bytes()
@@ -33,33 +61,44 @@ def _load_static() -> dict[str, tuple[bytes, bytes, str, str]]:
                 or mimetypes.guess_type(file.name)[0]
                 or "application/octet-stream"
             )
-            etag = f'W/"{sha256(data).hexdigest()[:32]}"'  # weak: the same file, compressed or not
-            found[file.relative_to(STATIC).as_posix()] = (
-                data,
-                gzip.compress(data, mtime=0),
-                media,
-                etag,
-            )
+            # A cached page keeps its policy, so a new policy makes it another page.
+            known = data + _page_policy("").encode() if file.name == INDEX else data
+            etag = f'W/"{sha256(known).hexdigest()[:32]}"'  # weak: the same file, compressed or not
+            static = _StaticFile(data, media, etag)
+            if len(data) <= MAX_EAGER_BYTES:
+                static.compress()
+            found[file.relative_to(STATIC).as_posix()] = static
     return found
 
 
 def make_routes() -> list[BaseRoute]:
     """`/` and what it loads."""
     files = _load_static()
+    script = files[FRAME_SCRIPT].data.decode()
+
+    async def serve_frame(request: Request) -> Response:
+        return make_frame(script, request)
 
     async def serve(request: Request) -> Response:
-        path = request.path_params.get("path") or "index.html"
+        path = request.path_params.get("path") or INDEX
         if path not in files:
             problem = HttpProblem(404, "not_found", "There is nothing at this address.")
             return error_response(problem, request.state.request_id, request.url.path)
-        data, small, media, etag = files[path]
-        headers = {"etag": etag, "cache-control": "no-cache", "vary": "accept-encoding"}
-        if request.headers.get("if-none-match") == etag:
+        file = files[path]
+        headers = {"etag": file.etag, "cache-control": "no-cache", "vary": "accept-encoding"}
+        if path == INDEX:
+            headers["content-security-policy"] = _page_policy(request.headers["host"])
+        if request.headers.get("if-none-match") == file.etag:
             return Response(status_code=304, headers=headers)
-        if "gzip" in request.headers.get("accept-encoding", "") and len(small) < len(data):
-            return Response(
-                small, headers={**headers, "content-encoding": "gzip"}, media_type=media
-            )
-        return Response(data, headers=headers, media_type=media)
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            small = file.compressed or await anyio.to_thread.run_sync(file.compress)
+            if len(small) < len(file.data):
+                headers["content-encoding"] = "gzip"
+                return Response(small, headers=headers, media_type=file.media)
+        return Response(file.data, headers=headers, media_type=file.media)
 
-    return [Route("/", serve), Route("/{path:path}", serve)]
+    return [
+        Route("/", serve),
+        Route(FRAME_PATH, serve_frame),
+        Route("/{path:path}", serve),
+    ]

@@ -74,6 +74,8 @@ const PATHS = {
   inbox: "M4 13l2.500-8h11L20 13v6H4zM4 13h5l1 2.500h4l1-2.500h5",
   warn: "M12 4 21 19.500H3zM12 10v4.500M12 17v.1",
   share: "M12 15V4m-4 4 4-4 4 4M6 11v9h12v-9",
+  expand: "M9 4H4v5M15 4h5v5M9 20H4v-5M15 20h5v-5",
+  shrink: "M4 9h5V4M20 9h-5V4M4 15h5v5M20 15h-5v5",
   offline:
     "M4 4l16 16M5 11a10 10 0 0 1 4-2.600M19 11a10 10 0 0 0-6-3M8.500 14.500a5 5 0 0 1 5-1" +
     "M12 18.500v.1",

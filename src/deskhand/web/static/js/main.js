@@ -13,7 +13,7 @@ import { currentSession, refreshCurrentRow, sessions, watchSessions } from "./li
 import { MenuLayer } from "./menu.js";
 import { Palette } from "./palette.js";
 import { SidePanel } from "./panels/side.js";
-import { Preview } from "./preview.js";
+import { closePreview, Preview, previewedFile } from "./preview.js";
 import { PromptLayer } from "./prompt.js";
 import { SettingsView } from "./settings-pages.js";
 import { ShareLayer } from "./share.js";
@@ -268,6 +268,7 @@ function closeTopmost() {
   if (palette.value) palette.value = false;
   else if (drawer.value) drawer.value = false;
   else if (problem.value) problem.value = null;
+  else if (previewedFile.value) closePreview();
   else if (finding.value && route.value.place === "talk") finding.value = false;
   else if (panel.value) panel.value = "";
   else if (speaking.value) stopSpeaking();

@@ -1,24 +1,42 @@
-// Which file is previewed, and the addresses of its bytes. The dialog is loaded on its first use.
-import { html, signal } from "./lib.js";
+// Which file is previewed, and the addresses of its bytes. The pane is loaded on its first use.
+import { loadStyles } from "./lazy-component.js";
+import { effect, html, signal } from "./lib.js";
 import { route } from "./state.js";
 import { talk } from "./talk.js";
 
-/** The file that is previewed, with its addresses: `{name, raw, about, page(n)}`, or null. */
+/**
+ * The file that is previewed, or null: `{name, path, raw, about, page(n)}` with its addresses, or
+ * `{name, path: "", raw, view}` for what stands in an answer. `at` is the place in it: `{line,
+ * last}` or `{page}`.
+ */
 export const previewedFile = signal(null);
-const dialogModule = signal(null); // the module that draws it
+const paneModule = signal(null); // the module that draws it
+
+const wideScreen = matchMedia("(min-width: 1101px)");
+/** Whether there is room for the pane beside the conversation; else it is a dialog. */
+export const beside = signal(wideScreen.matches);
+wideScreen.addEventListener("change", () => {
+  beside.value = wideScreen.matches;
+});
 
 /** The agent of the open conversation, whose files are shown; '' for the first agent. */
 export const currentAgent = () => talk.value.session.split("/")[0];
 
+export const fileQuery = (path) =>
+  `agent=${encodeURIComponent(currentAgent())}&path=${encodeURIComponent(path)}`;
+
 /** A file in the workspace of this agent. */
-export function workspaceFile(path) {
-  const query = `agent=${encodeURIComponent(currentAgent())}&path=${encodeURIComponent(path)}`;
+export function workspaceFile(path, at = null) {
+  const query = fileQuery(path);
   return {
     name: path.split("/").at(-1),
     path,
+    at,
     raw: `/api/files/raw?${query}`,
     about: `/api/files/preview?${query}`,
     page: (number) => `/api/files/page?${query}&page=${number}`,
+    versions: `/api/files/versions?${query}`,
+    version: (number) => `/api/files/version?${query}&n=${number}`,
   };
 }
 
@@ -55,6 +73,17 @@ export function sentFile(part) {
   };
 }
 
+/** A page, a drawing or a diagram that stands in an answer. `kind` is as in a preview. */
+export function answerFile(name, content, kind, language) {
+  const type = language === "html" ? "text/html" : "image/svg+xml";
+  return {
+    name,
+    path: "",
+    raw: `data:${type};charset=utf-8,${encodeURIComponent(content)}`,
+    view: { name, content, kind, language, size: content.length, truncated: false },
+  };
+}
+
 const PICTURE = /^image\/(?:png|jpeg|gif|webp|avif|svg\+xml)$/;
 export const isPicture = (part) =>
   Boolean(part.blob) &&
@@ -63,13 +92,23 @@ export const isPicture = (part) =>
 /** Open the preview of a file. */
 export async function openPreview(file) {
   previewedFile.value = file;
-  dialogModule.value ??= await import("./preview-dialog.js");
+  const [module] = await Promise.all([import("./preview-pane.js"), loadStyles("preview")]);
+  paneModule.value = module;
 }
 
-/** The preview, on top of the page. */
+export function closePreview() {
+  previewedFile.value = null;
+}
+
+let shownFor = route.peek();
+effect(() => {
+  if (route.value.name !== shownFor.name || route.value.place !== shownFor.place) closePreview();
+  shownFor = route.value;
+});
+
+/** The preview: beside the conversation, or on top of the page. */
 export function Preview() {
-  if (!previewedFile.value || !dialogModule.value) return null;
-  return html`
-    <${dialogModule.value.Dialog} key=${previewedFile.value.about} file=${previewedFile.value} />
-  `;
+  const file = previewedFile.value;
+  if (!file || !paneModule.value) return null;
+  return html`<${paneModule.value.Pane} key=${file.about ?? file.raw} file=${file} />`;
 }

@@ -1,17 +1,43 @@
-// The agent's files: look around, read, take away, bring in.
+// The agent's files: look around, read, take away, bring in. And those of this conversation.
 
 import { call } from "../api.js";
 import { formatBytes, formatDateTime } from "../format.js";
 import { Icon, IconButton } from "../icons.js";
 import { html, useRef, useState } from "../lib.js";
-import { currentAgent, openPreview, workspaceFile } from "../preview.js";
-import { announce, attempt, hasScope } from "../state.js";
+import { currentAgent, fileQuery, openPreview, workspaceFile } from "../preview.js";
+import { announce, attempt, hasScope, route } from "../state.js";
+import { Gallery } from "./gallery.js";
 import { Empty, Loaded, useFetch } from "./parts.js";
 
-const fileQuery = (path) =>
-  `agent=${encodeURIComponent(currentAgent())}&path=${encodeURIComponent(path)}`;
+const VIEWS = { workspace: "Workspace", made: "Made here" };
 
 export function Files() {
+  const [view, setView] = useState("workspace");
+  return html`
+    ${
+      route.value.name &&
+      html`
+        <div class="tabs file-views" role="group" aria-label="Which files">
+          ${Object.entries(VIEWS).map(
+            ([name, words]) => html`
+              <button
+                type="button"
+                key=${name}
+                aria-pressed=${String(name === view)}
+                onClick=${() => setView(name)}
+              >
+                ${words}
+              </button>
+            `,
+          )}
+        </div>
+      `
+    }
+    ${view === "made" && route.value.name ? html`<${Gallery} />` : html`<${Workspace} />`}
+  `;
+}
+
+function Workspace() {
   const [folder, setFolder] = useState(".");
   const [over, setOver] = useState(false);
   const picker = useRef();

@@ -1,0 +1,65 @@
+// A field in which a person edits a text file. Saving is a change like those of an agent: it is
+// listed under Changes and can be undone.
+
+import { call } from "./api.js";
+import { html, useState } from "./lib.js";
+import { currentAgent } from "./preview.js";
+import { announce, attempt } from "./state.js";
+
+export function Editor({ view, file, saved }) {
+  const [problem, setProblem] = useState("");
+  const [saving, setSaving] = useState(false);
+  const saveText = async (event) => {
+    event.preventDefault();
+    const content = new FormData(event.target).get("text");
+    setSaving(true);
+    await attempt(async () => {
+      try {
+        await call("PUT", "/api/files/text", {
+          agent: currentAgent(),
+          path: file.path,
+          content: content.replace(/\r\n/g, "\n"),
+          digest: view.digest,
+        });
+        announce(`Saved ${file.name}`);
+        saved();
+      } catch (error) {
+        if (error.status !== 409) throw error;
+        setProblem(error.message);
+      }
+    });
+    setSaving(false);
+  };
+  const handleKey = (event) => {
+    if (event.key === "s" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      event.currentTarget.form.requestSubmit();
+    }
+    if (event.key === "Escape") event.stopPropagation(); // what is written is not lost by a key
+  };
+  return html`
+    <form class="text-editor" onSubmit=${saveText}>
+      <textarea
+        name="text"
+        spellcheck=${view.kind === "markdown"}
+        aria-label=${`Text of ${file.name}`}
+        defaultValue=${view.content}
+        onKeyDown=${handleKey}
+        ref=${(field) => field?.focus()}
+      ></textarea>
+      ${
+        problem &&
+        html`
+          <p class="note warn" role="alert">
+            ${problem} Copy what you wrote, and open the file again.
+          </p>
+        `
+      }
+      <p class="row">
+        <button type="submit" class="btn main little" disabled=${saving}>Save</button>
+        <button type="button" class="btn little" onClick=${saved}>Cancel</button>
+        <span class="tiny muted">The change is kept under Versions and can be undone.</span>
+      </p>
+    </form>
+  `;
+}

@@ -1,0 +1,81 @@
+// A page or a drawing that somebody else made, in a frame without origin and network.
+
+import { fetchBlob } from "./api.js";
+import { html, useEffect, useRef, useState } from "./lib.js";
+
+/** The document of the frame, whose own policy decides what may happen in it. */
+export const FRAME = "/frame";
+const LARGEST = 10_000_000; // characters
+
+/** The whole text of a file, as `useFetch` gives it: a preview has only the beginning. */
+export function useWholeText(view, file) {
+  const [found, setFound] = useState({});
+  const whole = view.content !== null && !view.truncated;
+  useEffect(() => {
+    if (whole) return undefined;
+    let ended = false;
+    readText(view, file).then(
+      (data) => !ended && setFound({ data }),
+      (error) => !ended && setFound({ error }),
+    );
+    return () => {
+      ended = true;
+    };
+  }, [view, file.raw]);
+  return whole ? { data: view.content } : found;
+}
+
+async function readText(view, file) {
+  if (view.size > LARGEST) throw new Error("It is too large for a preview. Download it.");
+  return (await fetchBlob(file.raw)).text();
+}
+
+const DRAWING_STYLE = `<style>
+html, body { margin: 0; height: 100%; }
+body { display: grid; place-items: center; }
+svg { max-width: 100%; max-height: 100vh; }
+</style>`;
+
+/** Shows `text`. Where it tries to leave its frame, the frame is taken away. */
+export function Frame({ text, name, drawing }) {
+  const [round, setRound] = useState(0);
+  const [stopped, setStopped] = useState(false);
+  const filled = useRef(false);
+  useEffect(() => {
+    filled.current = false;
+    setStopped(false);
+    setRound((before) => before + 1);
+  }, [text]);
+  const fillFrame = (event) => {
+    if (filled.current) {
+      setStopped(true); // it is another document: what was shown has tried to go there
+      return;
+    }
+    filled.current = true;
+    const page = drawing ? DRAWING_STYLE + text : text;
+    event.target.contentWindow.postMessage({ page }, "*"); // it has no origin to name
+  };
+  const showAgain = () => {
+    filled.current = false;
+    setStopped(false);
+  };
+  if (stopped)
+    return html`
+      <div class="empty" role="alert">
+        <p>${name} tried to go to another page and was stopped.</p>
+        <button type="button" class="btn" onClick=${showAgain}>Show it again</button>
+      </div>
+    `;
+  return html`
+    <iframe
+      key=${round}
+      class="frame"
+      title=${`Preview of ${name}`}
+      sandbox="allow-scripts"
+      referrerpolicy="no-referrer"
+      src=${FRAME}
+      onLoad=${fillFrame}
+    ></iframe>
+    <p class="frame-note tiny muted">Runs without network, and cannot see your data.</p>
+  `;
+}
