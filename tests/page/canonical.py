@@ -36,7 +36,7 @@ class _Reader(HTMLParser):
         kinds = has.get("class", "").split()
         if not self._dropped and ("picture" in kinds or "remote" in kinds):
             self._found.append((f"<img {_address(has.get('data-url') or has['data-path'])}>", True))
-        if self._dropped or {"code-bar", "host", "picture", "remote"} & {*kinds}:
+        if self._dropped or {"code-bar", "host", "picture", "remote", "table-bar"} & {*kinds}:
             self._dropped += tag not in _EMPTY
             return
         end = ""
@@ -44,7 +44,7 @@ class _Reader(HTMLParser):
             end = self._address(_address(has.get("data-path", has.get("href", ""))))
         elif tag == "img":
             self._picture(_address(has.get("src", "")), has.get("alt", ""))
-        elif tag != "span" and tag not in _UNWRAPPED:
+        elif tag != "span" and tag not in _UNWRAPPED and "sort" not in kinds:
             self._tag(tag, has)
             end = f"</{tag}>"
         self._pre += tag == "pre"

@@ -5,11 +5,20 @@ import { openPreview, workspaceFile } from "./preview.js";
 /** The path of a file that is named in a file of the folder `base`; '' is the workspace. */
 const resolvePath = (base, path) => (base && !path.startsWith("/") ? base + path : path);
 
+/** The place in a file that an address names: `{line, last}`, `{page}`, or null. */
+function readPlace(at = "") {
+  const [, line, last, page] = /^(?:L(\d+)(?:-L?(\d+))?|page=(\d+))$/.exec(at) ?? [];
+  if (page) return { page: Number(page) };
+  if (!line) return null;
+  return { line: Number(line), last: Math.max(Number(line), Number(last ?? line)) };
+}
+
 /** For clicks in an answer: true where one was meant for a file. */
 export function openFile(event, base = "") {
   const button = event.target.closest?.("button.file-link");
   if (!button?.dataset.path) return false;
-  openPreview(workspaceFile(resolvePath(base, button.dataset.path)));
+  const path = resolvePath(base, button.dataset.path);
+  openPreview(workspaceFile(path, readPlace(button.dataset.at)));
   return true;
 }
 

@@ -1,22 +1,28 @@
-// Colours code and draws formulas. Each library is loaded when it is needed for the first time.
+// Colours code, and draws formulas and figures. Each library is loaded when it is needed for the first time.
 import { trustedHtml } from "./trusted.js";
 
 const LONGEST_CODE = 50_000;
 const LIBRARIES = {
   code: () => import("../vendor/highlight.js"),
   formula: () => import("../vendor/temml.js"),
+  figure: () => import("./figures/figures.js"),
 };
 const loaded = {};
 const loading = {};
 const drawnFormulas = new Map(); // as MathML: a growing answer draws each of its formulas once
 
-/** Colour the code in this element if it is `done`, and draw its formulas. May return a promise. */
+/**
+ * Draw the formulas in this element and, if it is `done`, colour its code and draw its figures. May
+ * return a promise.
+ */
 export function enrichElement(root, done) {
   const formulas = root.querySelectorAll(".tex:not(.open, .set)");
   const codes = done ? root.querySelectorAll("code[class]:not(.hljs)") : [];
+  const figures = done ? root.querySelectorAll(".figure:not(.drawn, .failed)") : [];
   return Promise.all([
     withLibrary("formula", formulas, drawFormula),
     withLibrary("code", codes, colourCode),
+    withLibrary("figure", figures, (figure) => loaded.figure.drawFigure(figure)),
   ]);
 }
 

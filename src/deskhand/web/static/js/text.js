@@ -98,10 +98,11 @@ export function Markdown({ text, live = false, base = "" }) {
 /** Copy code, jump to a footnote and back, or open an external image: only after a click. */
 function handleClick(event) {
   const button = event.target.closest?.("button");
-  const { url, copy: code, note, mark } = button?.dataset ?? {};
+  const { url, copy: code, note, mark, act } = button?.dataset ?? {};
   const root = event.currentTarget;
   if (url) window.open(url, "_blank", "noopener,noreferrer");
   else if (code) copyText(readCode(button), button);
+  else if (act) import("./answer-acts.js").then(({ ACTS }) => ACTS[act]?.(button));
   else if (note) jumpToNote(button, root.querySelectorAll(".notes > ol > li")[note - 1]);
   else if (mark) {
     const usedMark = noteMarks.get(button.closest("li"));
@@ -109,7 +110,8 @@ function handleClick(event) {
   }
 }
 
-function readCode(button) {
+/** The code in the box of this button. */
+export function readCode(button) {
   const code = button.closest(".code").querySelector("code");
   return code.textContent.replace(/\n$/, "");
 }

@@ -8,7 +8,8 @@ const ADDRESSES = ["href", "data-url"];
 const PAGE = makeRules({
   tags: `a blockquote br button code del div em h1 h2 h3 h4 h5 h6 hr input label li ol p pre section
     span strong sup table tbody td th thead tr ul`,
-  attributes: `align aria-label checked class data-copy data-mark data-note data-path dir disabled
+  attributes: `align aria-label aria-pressed checked class data-act data-at data-copy data-figure data-mark
+    data-note data-path dir disabled
     rel role start tabindex target title type href data-url`,
 });
 /** What a formula may contain: presentational MathML. No annotations, actions, links or styles. */

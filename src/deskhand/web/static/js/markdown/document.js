@@ -1,7 +1,7 @@
 // The HTML of a Markdown text that may still grow, piece by piece. The result depends on the text
 // alone, not on how it arrived: a piece is kept where nothing that it depends on has changed.
 
-import { drawNotes, drawTokens } from "./draw.js";
+import { drawNotes, drawTokens, findSource } from "./draw.js";
 import { cutPieces } from "./pieces.js";
 import { normalizeLabel, readBlocks, readInline } from "./syntax.js";
 
@@ -124,7 +124,9 @@ function drawPiece(piece, known) {
   if (!piece.reader || (piece.known === known.version && piece.drawnKey !== undefined)) return;
   piece.known = known.version;
   const marks = piece.labels.map(
-    (label) => `${known.numbers.get(label) ?? ""}${known.used.has(label) ? "u" : ""}`,
+    (label) =>
+      `${known.numbers.get(label) ?? ""}${known.used.has(label) ? "u" : ""}` +
+      describeSource(known.sources.get(label)),
   );
   const current = piece.notes.map((note) => known.notes.get(note.label) === note);
   const key = [...marks, ...current].join("\n");
@@ -179,13 +181,22 @@ function collectReferences(pieces, { notes }) {
     for (const label of piece.references ?? []) numberNote(label);
   }
   while (waiting.length) numberNote(waiting.shift());
+  const sources = new Map();
+  for (const label of numbers.keys()) {
+    const source = findSource(notes.get(label));
+    if (source) sources.set(label, source);
+  }
+  const marks = [...numbers.keys()].map((label) => label + describeSource(sources.get(label)));
   return {
     used,
     numbers,
     notes,
-    signature: `${[...numbers.keys()].join("\n")}\n\n${[...used].join("\n")}`,
+    sources,
+    signature: `${marks.join("\n")}\n\n${[...used].join("\n")}`,
   };
 }
+
+const describeSource = (source) => (source ? ` ${source.url?.href ?? source.path}` : "");
 
 /** The tokens within a token. */
 function childTokens(token) {

@@ -3,6 +3,8 @@ import { Parser, Renderer } from "../../vendor/marked.js";
 import { escapeHtml } from "../trusted.js";
 import { OPTIONS } from "./syntax.js";
 
+/** What is drawn from code, as soon as all of it is there. */
+const FIGURES = new Set(["mermaid", "chart", "svg"]);
 const NAMED = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 /** The HTML of tokens. `known` is what the rest of the text says: `{used, numbers, notes}`. */
@@ -54,9 +56,19 @@ function drawRemoved(what, words) {
   return `<span class="void">(${what} removed${shown})</span>`;
 }
 
+/** `#L3-L5` are lines of a file, `#page=2` is a page. */
+const PLACE = /#(?:L\d{1,7}(?:-L?\d{1,7})?|page=\d{1,5})$/;
+
+/** Opens a file of the conversation, at a place in it if its address names one. */
 function drawFileButton(path, kind, words) {
-  const shown = escapeHtml(path);
-  return `<button type="button" class="${kind}" data-path="${shown}">${words || shown}</button>`;
+  const at = PLACE.exec(path)?.[0] ?? "";
+  const name = path.slice(0, path.length - at.length);
+  const shown = escapeHtml(name);
+  const place = at ? ` data-at="${escapeHtml(at.slice(1))}"` : "";
+  return [
+    `<button type="button" class="${kind}" data-path="${shown}"${place}>`,
+    `${words || escapeHtml(path)}</button>`,
+  ].join("");
 }
 
 function drawLink(url, words) {
@@ -69,6 +81,16 @@ function drawLink(url, words) {
 /** Text in which entities stay what they are. */
 const escapeText = (words) =>
   words.replace(/[<>"']|&(?!(?:#\d{1,7}|#[xX][a-fA-F\d]{1,6}|\w+);)/g, escapeHtml);
+
+/** Shows a page, or what a figure is drawn from. */
+function drawViewButton(name) {
+  const [act, words] = name === "html" ? ["open", "Preview"] : ["source", "Source"];
+  const pressed = act === "source" ? ` aria-pressed="false"` : "";
+  return `<button type="button" class="code-copy" data-act="${act}"${pressed}>${words}</button>`;
+}
+
+const isClickable = (token) =>
+  ["link", "image", "reference"].includes(token.type) || (token.tokens ?? []).some(isClickable);
 
 /** What is drawn within a link or a button, where no other may be. */
 function drawInner(parser, tokens) {
@@ -128,10 +150,12 @@ class Page extends Renderer {
     const name = (lang ?? "").split(/\s/)[0].slice(0, 20);
     const shown = escapeHtml(name || "text");
     const kind = /^[\w+#.-]+$/.test(name) ? ` class="language-${shown}"` : "";
+    const figure = FIGURES.has(name) ? ` figure" data-figure="${name}` : "";
     return [
-      `<div class="code" dir="ltr"><div class="code-bar"><span>${shown}</span>`,
+      `<div class="code${figure}" dir="ltr"><div class="code-bar"><span>${shown}</span>`,
+      `<span class="row">${figure || name === "html" ? drawViewButton(name) : ""}`,
       `<button type="button" class="code-copy" data-copy="1" aria-label="Copy this code">`,
-      `Copy</button></div>`,
+      `Copy</button></span></div>`,
       `<pre tabindex="0" role="group" aria-label="Code: ${shown}">`,
       `<code${kind}>${escapeHtml(code.replace(/\n$/, ""))}\n</code></pre></div>`,
     ].join("");
@@ -139,7 +163,21 @@ class Page extends Renderer {
 
   table(token) {
     const table = super.table(token);
-    return `<div class="table" tabindex="0" role="group" aria-label="Table">${table}</div>`;
+    return [
+      `<div class="table" tabindex="0" role="group" aria-label="Table">${table}</div>`,
+      `<p class="table-bar"><button type="button" class="code-copy" data-act="csv">`,
+      `Copy as CSV</button></p>`,
+    ].join("");
+  }
+
+  /** A header sorts the table, unless there is something else in it to click on. */
+  tablecell(token) {
+    const plain = token.header && token.text.trim() && !token.tokens.some(isClickable);
+    if (!plain) return super.tablecell(token);
+    const align = token.align ? ` align="${token.align}"` : "";
+    const words = drawInner(this.parser, token.tokens);
+    const button = `<button type="button" class="sort" data-act="sort">${words}</button>`;
+    return `<th${align}>${button}</th>\n`;
   }
 
   /** The words of a task are the label of its box. */
@@ -173,10 +211,37 @@ class Page extends Renderer {
   }
 }
 
-/** The mark of a footnote. A click on it, which text.js handles, leads to the note. */
+/**
+ * The only source that a footnote names, as a URL or as a path: then its mark leads there. null
+ * where the note says more, or names no source.
+ */
+export function findSource(note) {
+  const words = note?.tokens?.length === 1 ? note.tokens[0].tokens : null;
+  const [only, ...more] = (words ?? []).filter(({ type, raw }) => type !== "text" || raw.trim());
+  if (only?.type !== "link" || more.length) return null;
+  const href = decodeEntities(only.href);
+  const url = parseSafeUrl(href);
+  if (url) return url.protocol === "mailto:" ? null : { url };
+  const path = localPath(href);
+  return path ? { path } : null;
+}
+
+/** The mark of a footnote. A click on it, which text.js handles, leads to the note or the source. */
 function drawReference({ label: name }) {
   const number = this.parser.known.numbers.get(name);
   if (this.parser.inButton) return `[${number}]`;
+  const { url, path } = this.parser.known.sources.get(name) ?? {};
+  if (url)
+    return [
+      `<sup><a class="note-mark" href="${escapeHtml(url.href)}" target="_blank"`,
+      ` rel="noreferrer noopener" data-note="${number}"`,
+      ` aria-label="Source ${number}: ${escapeHtml(url.host)}">${number}</a></sup>`,
+    ].join("");
+  if (path)
+    return [
+      `<sup><span class="source-mark" data-note="${number}">`,
+      `${drawFileButton(path, "file-link note-mark", String(number))}</span></sup>`,
+    ].join("");
   return [
     `<sup><button type="button" class="note-mark" data-note="${number}"`,
     ` aria-label="Footnote ${number}">${number}</button></sup>`,

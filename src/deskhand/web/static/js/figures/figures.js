@@ -1,0 +1,86 @@
+// Draws what an answer describes in code: diagrams, charts and SVG. The box of a figure has the same
+// height from its first line on, so nothing moves when it is drawn.
+
+import { loadStyles } from "../lazy-component.js";
+import { effect } from "../lib.js";
+import { answerFile, openPreview } from "../preview.js";
+import { theme } from "../state.js";
+import { drawChart, fillChart, tableOfChart } from "./chart.js";
+import { drawDiagram } from "./diagram.js";
+
+const DRAW = { mermaid: showDiagram, chart: showChart, svg: showSvg };
+const diagrams = new Set(); // the boxes with diagrams, which have the colours of the page
+
+/** Draw the figure of this box, whose code is complete. What cannot be drawn stays code. */
+export async function drawFigure(box) {
+  const source = box.querySelector("code").textContent.trim();
+  box.querySelector(":scope > .drawing, :scope > .problem")?.remove();
+  try {
+    await loadStyles("figures");
+    const drawing = Object.assign(document.createElement("div"), { className: "drawing" });
+    await DRAW[box.dataset.figure](drawing, source, box);
+    box.querySelector("pre").before(drawing);
+    box.classList.remove("failed");
+    box.classList.add("drawn");
+    if (box.dataset.figure === "chart") fillChart(drawing);
+  } catch (error) {
+    explainFailure(box, error);
+  }
+}
+
+function explainFailure(box, error) {
+  box.classList.remove("drawn");
+  box.classList.add("failed");
+  const words = Object.assign(document.createElement("p"), {
+    className: "problem",
+    textContent: `Not drawn: ${error.message}`,
+  });
+  box.querySelector("pre").before(words);
+}
+
+async function showDiagram(drawing, source, box) {
+  const found = await drawDiagram(source, theme.peek() === "dark");
+  drawing.append(makePicture(found.svg, found.words || "Diagram", "diagram.svg"));
+  diagrams.add(box);
+}
+
+function showSvg(drawing, source) {
+  const start = source.search(/<svg[\s>]/);
+  if (start < 0) throw new Error("this is no SVG.");
+  const named = /^<svg[^>]*\sxmlns=/.test(source.slice(start));
+  const svg = named ? source : source.replace(/<svg/, '<svg xmlns="http://www.w3.org/2000/svg"');
+  const words = /<title[^>]*>([^<]{1,300})<\/title>/.exec(svg)?.[1].trim() || "Drawing";
+  const picture = makePicture(svg, words, "drawing.svg");
+  drawing.append(picture);
+  return picture.firstChild.decode().catch(() => {
+    throw new Error("this SVG cannot be read.");
+  });
+}
+
+function showChart(drawing, source) {
+  const chart = drawChart(source);
+  drawing.append(chart.figure, tableOfChart(chart));
+}
+
+/** An SVG as a picture, in which nothing runs and nothing is loaded. A click opens it. */
+function makePicture(svg, words, name) {
+  const file = answerFile(name, svg, "picture", "svg");
+  const image = Object.assign(document.createElement("img"), { alt: words, src: file.raw });
+  const button = Object.assign(document.createElement("button"), {
+    type: "button",
+    className: "open-drawing",
+  });
+  button.setAttribute("aria-label", `Open: ${words}`);
+  button.append(image);
+  button.addEventListener("click", () => openPreview(file));
+  return button;
+}
+
+let drawnTheme = theme.peek();
+effect(() => {
+  if (theme.value === drawnTheme) return;
+  drawnTheme = theme.value;
+  for (const box of diagrams)
+    if (box.isConnected) drawFigure(box);
+    else diagrams.delete(box);
+});
