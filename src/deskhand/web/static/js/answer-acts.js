@@ -7,7 +7,7 @@ import { copyText, readCode } from "./text.js";
 
 /** By the name that a button has: each is called with its button. */
 export const ACTS = {
-  open: (button) => openPreview(answerFile("page.html", readCode(button), "text", "html")),
+  open: (button) => openPreview(answerFile("page.html", readCode(button), "html")),
 
   source(button) {
     const shown = button.closest(".figure").classList.toggle("as-source");

@@ -11,7 +11,10 @@ import { Markdown } from "./text.js";
 
 export function Body({ view, file, framed }) {
   if (framed) return html`<${Framed} view=${view} file=${file} />`;
-  if (view.kind === "picture") return html`<img class="whole" src=${file.raw} alt=${file.name} />`;
+  if (view.kind === "picture")
+    return html`
+      <img class=${file.still ? "whole still" : "whole"} src=${file.raw} alt=${file.name} />
+    `;
   if (view.kind === "pdf") return html`<${Pages} view=${view} file=${file} />`;
   if (view.kind === "none") return html`<${NoPreview} view=${view} file=${file} />`;
   if (view.kind === "table") return html`<${Table} view=${view} />`;

@@ -73,14 +73,17 @@ export function sentFile(part) {
   };
 }
 
-/** A page, a drawing or a diagram that stands in an answer. `kind` is as in a preview. */
-export function answerFile(name, content, kind, language) {
+/** A page or a drawing that stands in an answer; a `still` one is shown as a picture, as it is. */
+export function answerFile(name, text, language, still = false) {
   const type = language === "html" ? "text/html" : "image/svg+xml";
+  const content = still ? null : text;
+  const kind = language === "html" ? "text" : "picture";
   return {
     name,
     path: "",
-    raw: `data:${type};charset=utf-8,${encodeURIComponent(content)}`,
-    view: { name, content, kind, language, size: content.length, truncated: false },
+    still,
+    raw: `data:${type};charset=utf-8,${encodeURIComponent(text)}`,
+    view: { name, content, kind, language, size: text.length, truncated: false },
   };
 }
 

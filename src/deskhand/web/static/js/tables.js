@@ -18,6 +18,14 @@ export function compareCells(one = "", other = "") {
   return one.localeCompare(other, undefined, { numeric: true, sensitivity: "base" });
 }
 
+/** What a cell says, without the hosts that the page adds to links. */
+function readCell(cell) {
+  if (!cell?.querySelector(".host")) return cell?.textContent;
+  const copy = cell.cloneNode(true);
+  for (const host of copy.querySelectorAll(".host")) host.remove();
+  return copy.textContent;
+}
+
 const places = new WeakMap(); // a row: where it stood before the table was sorted
 
 /** Sort a table by the column of this button: up, down, and as it was. */
@@ -34,7 +42,7 @@ export function sortTable(button) {
   const sign = next === "descending" ? -1 : 1;
   const compare = (one, other) =>
     next
-      ? sign * compareCells(one.cells[column]?.textContent, other.cells[column]?.textContent)
+      ? sign * compareCells(readCell(one.cells[column]), readCell(other.cells[column]))
       : places.get(one) - places.get(other);
   body.append(...rows.sort(compare));
   if (next) header.setAttribute("aria-sort", next);
@@ -54,4 +62,4 @@ export const formatCsv = (rows) => rows.map((row) => row.map(formatCell).join(",
 
 /** A table of the page as CSV, in the order in which it is shown. */
 export const tableCsv = (table) =>
-  formatCsv([...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent)));
+  formatCsv([...table.rows].map((row) => [...row.cells].map(readCell)));

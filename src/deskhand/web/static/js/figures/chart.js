@@ -119,7 +119,8 @@ function makeLegend({ type, labels, series }) {
       : series.map((one) => one.name);
   if (names.length === 1 && type !== "pie") return list; // its name is the title
   for (const [i, name] of names.entries()) {
-    const key = make("svg", { viewBox: "0 0 12 12", class: `key series-${i % MOST_SERIES}` });
+    const kind = `key series-${i % MOST_SERIES}`;
+    const key = make("svg", { viewBox: "0 0 12 12", class: kind, "aria-hidden": "true" });
     key.append(make("rect", { width: 12, height: 12, rx: 3 }));
     list.append(makeHtml("li", {}, key, name));
   }

@@ -40,7 +40,7 @@ function explainFailure(box, error) {
 
 async function showDiagram(drawing, source, box) {
   const found = await drawDiagram(source, theme.peek() === "dark");
-  drawing.append(makePicture(found.svg, found.words || "Diagram", "diagram.svg"));
+  drawing.append(makePicture(found.svg, found.words || "Diagram", "diagram.svg", true));
   diagrams.add(box);
 }
 
@@ -63,8 +63,8 @@ function showChart(drawing, source) {
 }
 
 /** An SVG as a picture, in which nothing runs and nothing is loaded. A click opens it. */
-function makePicture(svg, words, name) {
-  const file = answerFile(name, svg, "picture", "svg");
+function makePicture(svg, words, name, still = false) {
+  const file = answerFile(name, svg, "svg", still);
   const image = Object.assign(document.createElement("img"), { alt: words, src: file.raw });
   const button = Object.assign(document.createElement("button"), {
     type: "button",
