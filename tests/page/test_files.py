@@ -255,3 +255,74 @@ def test_an_approval_shows_what_would_change_as_the_file_is_now(
     expect(card.locator(".diff .at").last).to_have_text("… 508 more lines")
     page.goto("/#/settings/approvals")
     expect(page.locator(".rows .diff .minus").last).to_have_text("-    return 3.14 * r * r")
+
+
+def test_a_person_edits_a_text_and_takes_it_back(page: Page, workspace: Path) -> None:
+    file = workspace / "area.py"
+    before = file.read_text()
+    say(page, "say [the area](area.py)")
+    page.get_by_role("button", name="the area").click()
+    pane = preview(page)
+    pane.get_by_role("button", name="Edit", exact=True).click()
+    field = pane.get_by_label("Text of area.py")
+    expect(field).to_be_focused()
+    look(page)
+    field.fill(before.replace("3.14", "math.pi"))
+    field.press("Control+s")
+    expect(pane.locator("code")).to_contain_text("math.pi * r * r")
+    assert "math.pi" in file.read_text()
+
+    pane.get_by_role("button", name="Edit", exact=True).click()
+    file.write_text("nothing\n")
+    field.fill("mine\n")
+    pane.get_by_role("button", name="Save").click()
+    expect(pane.get_by_role("alert")).to_contain_text("was changed since you opened it")
+    assert file.read_text() == "nothing\n"
+    expect(field).to_have_value("mine\n")
+    file.write_text(before.replace("3.14", "math.pi"))
+
+    pane.get_by_role("button", name="Versions").click()
+    expect(pane.get_by_text("edit · for owner")).to_be_visible()
+    pane.get_by_role("button", name="What changed").first.click()
+    expect(pane.locator(".diff .minus")).to_have_text("-    return 3.14 * r * r")
+    pane.get_by_role("button", name="Show this version").first.click()
+    expect(pane.locator("code")).to_contain_text("math.pi")
+    look(page)
+    pane.get_by_role("button", name="Undo this change").first.click()
+    expect(pane.locator("code")).to_contain_text("3.14 * r * r")
+    assert file.read_text() == before
+
+
+def test_files_of_the_conversation_are_a_gallery(page: Page, workspace: Path) -> None:
+    call(page, "write_file", path="out/report.md", content="# Report\n")
+    call(page, "write_file", path="out/sun.svg", content=SVG)
+    page.get_by_role("button", name="Files", exact=True).click()
+    files = page.get_by_role("complementary", name="Files", exact=True)
+    files.get_by_role("button", name="Made here").click()
+    expect(files.get_by_role("listitem")).to_have_count(2)
+    expect(files.get_by_role("listitem").first).to_contain_text("sun.svg")
+    loaded(files.locator(".thumbnail img"))
+    look(page)
+    files.get_by_role("button", name="report.md").click()
+    pane = preview(page)
+    expect(pane.get_by_role("heading", name="Report", exact=True)).to_be_visible()
+    expect(files).to_be_hidden()
+    pane.get_by_role("button", name="Enlarge").click()
+    expect(page.get_by_role("dialog", name="Preview of report.md")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(files.get_by_role("button", name="report.md")).to_be_visible()
+
+
+def test_the_conversation_can_be_used_beside_a_file(page: Page, workspace: Path) -> None:
+    say(page, "say [the area](area.py)")
+    page.get_by_role("button", name="the area").click()
+    pane = preview(page)
+    expect(pane.locator("code")).to_contain_text("3.14")
+    call(page, "edit_file", path="area.py", edits=[{"old": "3.14", "new": "math.pi"}])
+    expect(pane.locator("code")).to_contain_text("math.pi")
+    page.keyboard.press("Escape")
+    expect(pane).to_have_count(0)
+    page.get_by_role("button", name="the area").click()
+    expect(pane.locator("code")).to_contain_text("math.pi")
+    page.get_by_role("link", name="New conversation").click()
+    expect(pane).to_have_count(0)

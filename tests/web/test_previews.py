@@ -11,7 +11,7 @@ import pytest
 from deskhand.types.commit import Change
 from deskhand.types.labels import Label
 from deskhand.web.media import picture_type
-from deskhand.web.previews import make_preview
+from deskhand.web.previews import DOCUMENT_NOTE, make_preview
 
 from .served import Served
 from .test_files import PNG, folder, whole
@@ -105,6 +105,16 @@ async def test_a_pdf_is_drawn_here(served: Served) -> None:
     assert bad["kind"] == "none" and bad["why"].startswith("The PDF is damaged")
 
 
+async def test_a_document_is_shown_as_text(served: Served) -> None:
+    (folder(served) / "letter.rtf").write_bytes(rb"{\rtf1\ansi Dear \b Ada\b0 ,\par come.}")
+    (folder(served) / "broken.docx").write_bytes(b"PK\x03\x04[Content_Types].xml word/")
+    shown = await served.owner.get("/api/files/preview?path=letter.rtf")
+    assert (shown["kind"], shown["why"], shown["digest"]) == ("markdown", DOCUMENT_NOTE, "")
+    assert "Dear" in shown["content"] and "rtf1" not in shown["content"]
+    broken = await served.owner.get("/api/files/preview?path=broken.docx")
+    assert broken["kind"] == "none" and "broken.docx" in broken["why"]
+
+
 async def test_a_sent_pdf_and_table(served: Served) -> None:
     kinds = {"r.pdf": pdf(1), "t.csv": b"a,b\n1,2\n"}
     for name, data in kinds.items():
@@ -142,7 +152,7 @@ async def test_a_file_with_other_readers_is_not_for_everybody(
     await served.people.add_user("eve", "member")
     await served.people.add_user("vera", "viewer")
     (_, eve), (_, vera) = await served.token("eve"), await served.token("vera", ("read",))
-    for route in ("preview", "raw", "page"):
+    for route in ("preview", "raw", "page", "versions", "version"):
         for path in ("closed.txt", "way", "./closed.txt", "USER.md", "../closed.txt"):
             assert problem(await eve.ask("GET", f"/api/files/{route}?path={path}")) == (
                 403,

@@ -16,7 +16,7 @@ from ..types.errors import BlobMissing
 from .errors import HttpProblem, bad_request, not_found
 from .media import file_response
 from .names import parse_session_name
-from .previews import PreviewView, add_pages, make_preview, render_page
+from .previews import PreviewView, complete_preview, is_incomplete, make_preview, render_page
 from .routing import Call, Endpoint, read_limited
 from .visible_sessions import require_session
 
@@ -99,11 +99,11 @@ async def _require_blob(call: Call) -> tuple[str, bytes]:
 async def preview(call: Call) -> PreviewView:
     session, data = await _require_blob(call)
     found = await anyio.to_thread.run_sync(make_preview, data, len(data), call.query.name or "file")
-    if found.kind != "pdf":
+    if not is_incomplete(found, data):
         return found
     scope = await call.web.admin.tool_scope(session.partition("/")[0])
     async with call.web.pdf_limiter:
-        return await add_pages(found, data, scope.host.open_sandbox)
+        return await complete_preview(found, data, scope.host.open_sandbox)
 
 
 async def get_blob_page(call: Call) -> Response:

@@ -34,7 +34,8 @@ from .previews import (
     PREVIEW_BYTES,
     TABLE_BYTES,
     PreviewView,
-    add_pages,
+    complete_preview,
+    is_incomplete,
     make_preview,
     render_page,
 )
@@ -236,12 +237,13 @@ async def read_file(call: Call, agent: str, path: str, most: int) -> OpenedFile:
 async def get_preview(call: Call) -> PreviewView:
     agent = call.query.agent
     path = call.query.path
-    found = await preview_file(call, agent, path)
-    if found.kind != "pdf":
-        return found
+    found = await read_file(call, agent, path, TABLE_BYTES)
+    view = make_preview(found.data, found.size_bytes, path)
+    if not is_incomplete(view, found.data):
+        return view
     data = (await read_file(call, agent, path, MAX_DOCUMENT_BYTES + 1)).data
     async with call.web.pdf_limiter:
-        return await add_pages(found, data, await _sandbox(call, agent))
+        return await complete_preview(view, data, await _sandbox(call, agent))
 
 
 async def preview_file(call: Call, agent: str, path: str) -> PreviewView:

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from ..sandbox.base import Sandbox
+from ..tools.convert import ConversionRequest, convert_document
 from ..tools.documents.kinds import detect_kind
 from ..tools.pdf_pages import draw_page, read_page_sizes
 from ..types.errors import ToolError
@@ -22,6 +23,9 @@ from .media import picture_type
 PREVIEW_BYTES = 100_000
 TABLE_BYTES = 5_000_000
 """How much of a text is shown, and how much is read of a table."""
+DOCUMENTS = frozenset({"docx", "xlsx", "pptx", "odf", "epub", "rtf"})
+DOCUMENT_NOTE = "This is the text of the document, without its layout and pictures."
+_DOCUMENT_STARTS = (b"PK\x03\x04", b"{\\rtf")
 ROWS = 500
 COLUMNS = 100
 CELL_CHARS = 1_000
@@ -76,8 +80,8 @@ Kind = Literal["text", "markdown", "table", "picture", "pdf", "none"]
 
 
 class PreviewView(msgspec.Struct, frozen=True, kw_only=True):
-    """A file to look at. `kind` says how; `none`: it can only be fetched, and `why` says why where
-    that is to be said.
+    """A file to look at. `kind` says how; `none`: it can only be fetched. `why` says why, where
+    that is to be said, or that it is a document of which only the text is shown.
 
     `content` is its text, None where it is none (`binary`); `truncated`: there is more of it.
     `rows` are the first of a table, after which there are `more_rows`, None where nobody counted
@@ -168,10 +172,40 @@ def _guess_separator(text: str) -> str:
     return max(",;\t|", key=first.count)
 
 
-async def add_pages(
+def is_incomplete(view: PreviewView, data: bytes) -> bool:
+    """Whether this is the view of a PDF or of another document, of which `data` is the beginning:
+    those are read in the sandbox, as a whole."""
+    return view.kind == "pdf" or data.startswith(_DOCUMENT_STARTS)
+
+
+async def complete_preview(
     view: PreviewView, data: bytes, sandbox: Callable[[], Awaitable[Sandbox]]
 ) -> PreviewView:
-    """The view of a PDF with its pages; where they cannot be drawn, with why."""
+    """The view of a PDF with its pages, and of another document with its text; where there is
+    none, with why."""
+    if view.kind == "pdf":
+        return await _add_pages(view, data, sandbox)
+    if detect_kind(data, name=view.name) not in DOCUMENTS:
+        return view
+    try:
+        found = await convert_document(data, sandbox, ConversionRequest(name=view.name))
+    except ToolError as error:
+        return msgspec.structs.replace(view, kind="none", why=to_sentence(str(error)))
+    text = found.text[:PREVIEW_BYTES]
+    return msgspec.structs.replace(
+        view,
+        kind="markdown",
+        language="markdown",
+        content=text,
+        truncated=len(text) < len(found.text),
+        why=DOCUMENT_NOTE,
+        digest="",
+    )
+
+
+async def _add_pages(
+    view: PreviewView, data: bytes, sandbox: Callable[[], Awaitable[Sandbox]]
+) -> PreviewView:
     try:
         found = await read_page_sizes(data, sandbox)
     except ToolError as error:

@@ -20,6 +20,7 @@ export function Body({ view, file, framed }) {
   if (view.kind === "table") return html`<${Table} view=${view} />`;
   const base = file.path.includes("/") ? file.path.slice(0, file.path.lastIndexOf("/") + 1) : "";
   return html`
+    ${view.why && html`<p class="small muted">${view.why}</p>`}
     <${Markdown} text=${view.content} base=${base} />
     <${Truncated} view=${view} />
   `;

@@ -29,7 +29,7 @@ export const isFramed = (view) =>
 function listViews(file, view) {
   const written = view.kind === "text" || view.kind === "markdown" || view.kind === "table";
   const drawn = isFramed(view) || !written || view.kind !== "text";
-  const editable = written && view.content !== null && !view.truncated;
+  const editable = written && Boolean(view.digest);
   return [
     drawn && "preview",
     (written || isFramed(view)) && "source",
