@@ -278,6 +278,9 @@ def test_a_person_edits_a_text_and_takes_it_back(page: Page, workspace: Path) ->
     pane.get_by_role("button", name="Save").click()
     expect(pane.get_by_role("alert")).to_contain_text("was changed since you opened it")
     assert file.read_text() == "nothing\n"
+    pane.get_by_role("button", name="Enlarge").click()
+    expect(field).to_have_value("mine\n")
+    page.get_by_role("button", name="Show it beside the conversation").click()
     expect(field).to_have_value("mine\n")
     file.write_text(before.replace("3.14", "math.pi"))
 

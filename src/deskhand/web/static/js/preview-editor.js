@@ -6,7 +6,11 @@ import { html, useState } from "./lib.js";
 import { currentAgent } from "./preview.js";
 import { announce, attempt } from "./state.js";
 
+/** What is not saved yet, by the file and the text that was edited: it survives another layout. */
+const drafts = new Map();
+
 export function Editor({ view, file, saved }) {
+  const draft = `${file.about} ${view.digest}`;
   const [problem, setProblem] = useState("");
   const [saving, setSaving] = useState(false);
   const saveText = async (event) => {
@@ -22,6 +26,7 @@ export function Editor({ view, file, saved }) {
           digest: view.digest,
         });
         announce(`Saved ${file.name}`);
+        drafts.delete(draft);
         saved();
       } catch (error) {
         if (error.status !== 409) throw error;
@@ -43,7 +48,8 @@ export function Editor({ view, file, saved }) {
         name="text"
         spellcheck=${view.kind === "markdown"}
         aria-label=${`Text of ${file.name}`}
-        defaultValue=${view.content}
+        defaultValue=${drafts.get(draft) ?? view.content}
+        onInput=${(event) => drafts.set(draft, event.target.value)}
         onKeyDown=${handleKey}
         ref=${(field) => field?.focus()}
       ></textarea>
@@ -57,7 +63,16 @@ export function Editor({ view, file, saved }) {
       }
       <p class="row">
         <button type="submit" class="btn main little" disabled=${saving}>Save</button>
-        <button type="button" class="btn little" onClick=${saved}>Cancel</button>
+        <button
+          type="button"
+          class="btn little"
+          onClick=${() => {
+            drafts.delete(draft);
+            saved();
+          }}
+        >
+          Cancel
+        </button>
         <span class="tiny muted">The change is kept under Versions and can be undone.</span>
       </p>
     </form>
