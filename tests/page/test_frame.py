@@ -73,11 +73,15 @@ def tab(context: BrowserContext) -> Page:
     return page
 
 
-def show(page: Page, workspace: Path, name: str, text: str) -> FrameLocator:
-    """The frame in which this file is shown."""
+def open_file(page: Page, workspace: Path, name: str, text: str) -> None:
     (workspace / name).write_text(text)
     say(page, f"say [open it]({name})")
     page.get_by_role("button", name="open it").last.click()
+
+
+def show(page: Page, workspace: Path, name: str, text: str) -> FrameLocator:
+    """The frame in which this file is shown."""
+    open_file(page, workspace, name, text)
     page.locator("iframe.frame").wait_for()
     return page.frame_locator("iframe.frame")
 
@@ -206,7 +210,7 @@ def test_a_page_that_leaves_its_frame_is_stopped(
     answers: list[tuple[str, int]] = []
     tab.on("response", lambda found: answers.append((found.url, found.status)))
     text = LEAVING[way].replace("{to}", elsewhere.url).replace("{own}", desk.url)
-    show(tab, workspace, f"leave-{way}.html", f"<p>here</p>{text}")
+    open_file(tab, workspace, f"leave-{way}.html", f"<p>here</p>{text}")
     expect(tab.get_by_text("tried to go to another page and was stopped")).to_be_visible()
     expect(tab.locator("iframe.frame")).to_have_count(0)
     assert elsewhere.asked == []

@@ -38,32 +38,36 @@ svg { max-width: 100%; max-height: 100vh; }
 
 /** Shows `text`. Where it tries to leave its frame, the frame is taken away. */
 export function Frame({ text, name, drawing }) {
-  const [round, setRound] = useState(0);
-  const [stopped, setStopped] = useState(false);
-  const filled = useRef(false);
-  useEffect(() => {
-    filled.current = false;
-    setStopped(false);
-    setRound((before) => before + 1);
-  }, [text]);
+  const shown = useRef({ text, round: 0, filled: false });
+  const [stopped, setStopped] = useState(-1); // the round that was stopped
+  const beginRound = () => {
+    shown.current = { text, round: shown.current.round + 1, filled: false };
+  };
+  if (shown.current.text !== text) beginRound();
+  const { round } = shown.current;
   const fillFrame = (event) => {
-    if (filled.current) {
-      setStopped(true); // it is another document: what was shown has tried to go there
+    if (shown.current.filled) {
+      setStopped(round); // it is another document: what was shown has tried to go there
       return;
     }
-    filled.current = true;
+    shown.current.filled = true;
     const page = drawing ? DRAWING_STYLE + text : text;
     event.target.contentWindow.postMessage({ page }, "*"); // it has no origin to name
   };
-  const showAgain = () => {
-    filled.current = false;
-    setStopped(false);
-  };
-  if (stopped)
+  if (stopped === round)
     return html`
       <div class="empty" role="alert">
         <p>${name} tried to go to another page and was stopped.</p>
-        <button type="button" class="btn" onClick=${showAgain}>Show it again</button>
+        <button
+          type="button"
+          class="btn"
+          onClick=${() => {
+            beginRound();
+            setStopped(-1);
+          }}
+        >
+          Show it again
+        </button>
       </div>
     `;
   return html`
