@@ -29,7 +29,7 @@ def test_from_the_first_visit_to_the_first_answer(
         page.get_by_role("button", name="Look around").click()
         expect(answer(page, "You said: What is in my workspace?")).to_be_visible()
         expect(
-            page.get_by_role("navigation", name="Conversations").get_by_role("link").nth(1)
+            page.get_by_role("navigation", name="Conversations").get_by_role("link").nth(2)
         ).to_contain_text("What is in")
         page.goto(desk.login)
         page.get_by_text("What should we do").wait_for()

@@ -24,9 +24,10 @@ import { Icon, IconButton } from "./icons.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, signal, useEffect, useLayoutEffect, useRef } from "./lib.js";
 import { Pickers } from "./pickers.js";
+import { sendMessage } from "./sending.js";
 import { announce, hasScope, online, route } from "./state.js";
 import { loadDraft, storeDraft } from "./storage.js";
-import { sendMessage, talk } from "./talk.js";
+import { talk } from "./talk.js";
 import { canRecord, phase, stopSpeaking } from "./voice.js";
 import { WaitingMessages } from "./waiting.js";
 

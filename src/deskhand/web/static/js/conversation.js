@@ -8,6 +8,7 @@ import { Icon, IconButton } from "./icons.js";
 import { html, useEffect, useState } from "./lib.js";
 import { currentSession } from "./list.js";
 import { useFetch } from "./panels/parts.js";
+import { sendMessage } from "./sending.js";
 import { openSessionMenu } from "./session-row.js";
 import {
   attempt,
@@ -19,7 +20,7 @@ import {
   route,
   updateSession,
 } from "./state.js";
-import { missingReason, sendMessage, talk, unsentMessages } from "./talk.js";
+import { missingReason, talk, unsentMessages } from "./talk.js";
 import { Log } from "./turns.js";
 import { speaking, stopSpeaking } from "./voice.js";
 

@@ -15,6 +15,7 @@ import { Palette } from "./palette.js";
 import { SidePanel } from "./panels/side.js";
 import { closePreview, Preview, previewedFile } from "./preview.js";
 import { PromptLayer } from "./prompt.js";
+import { reconnectNow, resendMessages } from "./sending.js";
 import { SettingsView } from "./settings-pages.js";
 import { ShareLayer } from "./share.js";
 import { Sidebar } from "./sidebar.js";
@@ -35,7 +36,7 @@ import {
   signIn,
   urgentAnnouncement,
 } from "./state.js";
-import { earlierPart, reconnectNow, resendMessages, showSession, talk } from "./talk.js";
+import { earlierPart, showSession, talk } from "./talk.js";
 import { workerUrl } from "./trusted.js";
 import { speaking, stopSpeaking } from "./voice.js";
 

@@ -6,8 +6,10 @@ import { allText, heardText } from "./fold-items.js";
 import { formatDateTime, formatTime } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { html, useState } from "./lib.js";
+import { resendMessages } from "./sending.js";
+import { discardMessage } from "./sent-messages.js";
 import { announce, currentUser, hasScope } from "./state.js";
-import { discardMessage, resendMessages, talk } from "./talk.js";
+import { talk } from "./talk.js";
 import { copyText } from "./text.js";
 
 export function UserMessage({ item, turn }) {

@@ -1,6 +1,6 @@
-// The open conversation: its log as it arrives, and what a person does in it.
+// The open conversation: its log as it arrives, and the part of it that is shown.
 
-import { call, followStream, newId, post, sessionPath } from "./api.js";
+import { call, followStream, sessionPath } from "./api.js";
 import { EMPTY, fold, hear } from "./fold.js";
 import { batch, computed, effect, signal } from "./lib.js";
 import { activity } from "./list.js";
@@ -12,17 +12,9 @@ import {
   MAX_DRAWN_EVENTS,
   PAGE_EVENTS,
 } from "./log.js";
-import { takeNewOptions } from "./new-options.js";
-import {
-  announce,
-  currentUser,
-  isSubagentName,
-  online,
-  openSession,
-  route,
-  updateSession,
-} from "./state.js";
-import { deleteEvents, loadEvents, loadUnsent, storeEvents, storeUnsent } from "./storage.js";
+import { sentMessages, setSentMessages } from "./sent-messages.js";
+import { announce, currentUser, online, route } from "./state.js";
+import { deleteEvents, loadEvents, storeEvents } from "./storage.js";
 
 export const talk = signal(EMPTY); // the end of the log, which grows
 /** An earlier part of the log that is shown instead of the end: `{events, state}`, or null. */
@@ -31,7 +23,6 @@ export const shownState = computed(() => earlierPart.value?.state ?? talk.value)
 export const missingReason = signal(""); // why it cannot be shown
 export const loading = signal(false);
 export const scrollToEndRequests = signal(0); // grows when the end should come into sight
-export const sentMessages = signal(loadUnsent()); // what was written and is not in the log yet
 export const unsentMessages = computed(() =>
   sentMessages.value.filter(
     (message) => message.name === route.value.name && !isInLog(message, talk.value),
@@ -44,9 +35,6 @@ const isInLog = (message, state) =>
 
 /** The events of this conversation that are here, as they came. */
 export const getLoadedEvents = () => events;
-
-/** The ids of messages that were spoken into this page. */
-export const spokenIds = new Set();
 
 let openName = "";
 let events = [];
@@ -86,6 +74,16 @@ export async function showSession(wanted) {
   }
   followSession();
 }
+
+/** Show the session that a message from here has begun, where it is not followed yet. */
+export function showBegunSession(name) {
+  if (stream) return;
+  openName = "";
+  showSession(name);
+}
+
+/** Connect at once, without waiting for the next try. */
+export const reconnectStream = () => stream?.reconnectNow();
 
 function leaveSession() {
   stream?.close();
@@ -207,10 +205,7 @@ function drawQueue() {
     const left = sentMessages.value.filter(
       (message) => !(message.name === openName && isInLog(message, state)),
     );
-    if (left.length !== sentMessages.value.length) {
-      sentMessages.value = left;
-      storeUnsent(left.filter((message) => !message.inbox));
-    }
+    if (left.length !== sentMessages.value.length) setSentMessages(left);
   });
   announceChange(before, state);
   if (before.open && !state.open) storeLog();
@@ -332,80 +327,4 @@ export function jumpToEvent(number) {
     if (found.at(-1).n >= events[0].n - 1) joinWithEnd(found);
     else showEvents(found);
   });
-}
-
-// ------------------------------------------------------------------ what a person does
-
-/** Send a message. It is stored until the server has it, and sent under one id however often. */
-export async function sendMessage(text, files, when, name = route.value.name) {
-  const wanted = name || `chat-${newId()}`;
-  const message = { id: newId("m-"), name: wanted, text, files, when, at: Date.now() / 1000 };
-  if (!name) message.options = takeNewOptions();
-  if (files.some((file) => file.spoken)) spokenIds.add(message.id);
-  setSentMessages([...sentMessages.value, message]);
-  scrollToEndRequests.value += 1;
-  if (!name && !route.value.name) openSession(wanted);
-  await submitMessage(message);
-}
-
-async function submitMessage(message) {
-  try {
-    if (message.options) await updateSession(message.name, message.options);
-    const { name: known, inbox_id: inbox } = await post(sessionPath(message.name, "/messages"), {
-      text: message.text,
-      files: message.files,
-      when: message.when,
-      id: message.id,
-    });
-    online.value = true;
-    if (isSubagentName(known))
-      return setSentMessages(sentMessages.value.filter((other) => other.id !== message.id));
-    changeSentMessage(message, { inbox, name: known, failed: "" });
-    if (route.value.name === message.name && known !== message.name) openSession(known);
-    if (route.value.name === known && !stream) {
-      openName = "";
-      showSession(known);
-    }
-  } catch (error) {
-    changeSentMessage(message, { failed: error.status === 0 ? "" : error.message });
-    if (error.status === 0) {
-      clearTimeout(resendTimer);
-      resendTimer = setTimeout(resendMessages, RESEND_MS);
-    }
-  }
-}
-
-function changeSentMessage({ id }, change) {
-  const changed = (other) => (other.id === id ? { ...other, ...change } : other);
-  setSentMessages(sentMessages.value.map(changed));
-}
-
-function setSentMessages(messages) {
-  sentMessages.value = messages;
-  storeUnsent(messages.filter((message) => !message.inbox));
-}
-
-export function discardMessage(id) {
-  setSentMessages(sentMessages.value.filter((message) => message.id !== id));
-}
-
-const RESEND_MS = 2000;
-let sending = false;
-let resendTimer = 0;
-
-/** Send what could not be sent before, in its order. */
-export async function resendMessages() {
-  if (sending) return;
-  sending = true;
-  for (const message of sentMessages.value.filter((one) => !one.inbox && !one.failed)) {
-    await submitMessage(message);
-    if (!online.value) break;
-  }
-  sending = false;
-}
-
-/** Connect and send at once, without waiting for the next try. */
-export function reconnectNow() {
-  stream?.reconnectNow();
-  resendMessages();
 }

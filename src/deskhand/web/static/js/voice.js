@@ -2,8 +2,9 @@
 // first use.
 
 import { computed, effect, signal } from "./lib.js";
+import { spokenIds } from "./sent-messages.js";
 import { canHear, hasScope, readAloud, route, showError } from "./state.js";
-import { spokenIds, talk } from "./talk.js";
+import { talk } from "./talk.js";
 
 /** What can be recorded, the best first. */
 export const RECORDED_TYPES = ["audio/ogg;codecs=opus", "audio/webm;codecs=opus", "audio/mp4"];

@@ -3,8 +3,10 @@
 import { call, get, sessionPath } from "./api.js";
 import { IconButton } from "./icons.js";
 import { computed, effect, html, signal } from "./lib.js";
+import { sendMessage } from "./sending.js";
+import { sentMessages } from "./sent-messages.js";
 import { announce, hasScope, online, route, showError } from "./state.js";
-import { sendMessage, sentMessages, talk } from "./talk.js";
+import { talk } from "./talk.js";
 
 /** The messages of this conversation that the server has and nobody has read, in their order. */
 export const waiting = signal([]);

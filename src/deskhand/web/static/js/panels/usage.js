@@ -6,6 +6,16 @@ import { hasScope, isSubagentName, sessionHref } from "../state.js";
 import { ChartTable, DayChart, ShareChart } from "./charts.js";
 import { Empty, Loaded, Section, useFetch, useSomeRows } from "./parts.js";
 import { findSetting } from "./settings.js";
+import {
+  amountOf,
+  formatCost,
+  formatDay,
+  formatScale,
+  formatSum,
+  formatTokens,
+  formatUnpriced,
+  sortByValue,
+} from "./usage-amounts.js";
 
 const DAY_MS = 86_400_000;
 const CHART_DAYS = 30;
@@ -123,45 +133,6 @@ function Choice({ label, options, chosen, choose }) {
 }
 
 // ------------------------------------------------------------------ amounts in words
-
-const amountOf = (sum, unit) => (unit === "money" ? sum.known_cost : sum.total_tokens);
-
-/** `plus 3 calls of unknown price`, or nothing. */
-const formatUnpriced = (sum) =>
-  sum.unpriced_calls ? `plus ${pluralize(sum.unpriced_calls, "call")} of unknown price` : "";
-
-/** What is known of the cost, and how many calls come on top. */
-function formatCost(sum) {
-  if (sum.unpriced_calls && sum.unpriced_calls === sum.api_calls)
-    return `${pluralize(sum.unpriced_calls, "call")} of unknown price`;
-  return [formatMoney(sum.known_cost), formatUnpriced(sum)].filter(Boolean).join(" ");
-}
-
-const formatTokens = (count) => `${formatCount(count)} ${count === 1 ? "token" : "tokens"}`;
-
-const formatSum = (sum, unit) =>
-  unit === "money" ? formatCost(sum) : formatTokens(sum.total_tokens);
-
-/** A value of the scale. Models are so cheap that a cent may be much. */
-function formatScale(value, unit) {
-  if (unit === "tokens") return formatCount(value);
-  return value > 0 && value < 0.01 ? `$${Number(value.toPrecision(1))}` : formatMoney(value);
-}
-
-const formatDay = (id) =>
-  new Date(`${id}T00:00:00Z`).toLocaleDateString(undefined, {
-    day: "numeric",
-    month: "short",
-    timeZone: "UTC",
-  });
-
-function sortByValue(rows, unit) {
-  return [...rows].sort(
-    (one, two) => amountOf(two, unit) - amountOf(one, unit) || two.total_tokens - one.total_tokens,
-  );
-}
-
-// ------------------------------------------------------------------ this month
 
 function describeMonth(month, unit) {
   const { so_far: used } = month;
