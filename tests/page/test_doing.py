@@ -271,3 +271,38 @@ def test_a_question_says_in_plain_words_what_would_be_done(page: Page) -> None:
     expect(asked.get_by_role("heading")).to_have_text("Allow it to use post letter?")
     expect(asked.get_by_label("The exact call")).to_contain_text('post_letter {"to":"Ada"')
     page.get_by_role("button", name="Do not allow").click()
+
+
+PLAN = "# Tidy the notes\\n\\n1. read `notes.txt`\\n2. write **one list**"
+
+
+def plan(page: Page) -> Locator:
+    page.get_by_role("button", name="Permissions").click()
+    page.get_by_role("menuitemradio", name="Plan first").click()
+    say(page, f'call exit_plan_mode {{"plan":"{PLAN}"}}')
+    card = page.get_by_role("region", name="Permission needed")
+    expect(card.get_by_role("heading", name="Approve this plan?")).to_be_visible()
+    return card
+
+
+def test_a_plan_is_read_and_approved(page: Page) -> None:
+    card = plan(page)
+    expect(card.get_by_role("heading", name="Tidy the notes")).to_be_visible()
+    expect(card.locator("ol > li")).to_have_count(2)
+    expect(card.locator("strong")).to_have_text("one list")
+    card.get_by_role("button", name="Approve").click()
+    expect(answer(page, "That is done.")).to_be_visible()
+    expect(page.locator(".ask.answered")).to_contain_text("Plan: Tidy the notes")
+    expect(page.get_by_role("button", name="Permissions: Usual")).to_be_visible()
+
+
+def test_a_plan_is_changed(page: Page) -> None:
+    card = plan(page)
+    card.get_by_role("button", name="Change").click()
+    text = card.get_by_label("Write what should be different")
+    expect(text).to_have_value(PLAN.replace("\\n", "\n"))
+    text.fill("1. only read them")
+    card.get_by_role("button", name="Send the change").click()
+    expect(answer(page, "You said: Change the plan to this:")).to_be_visible()
+    expect(page.get_by_role("button", name="Permissions: Plan first")).to_be_visible()
+    expect(card).to_have_count(0)

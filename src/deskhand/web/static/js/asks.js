@@ -6,8 +6,10 @@ import { capitalize, formatDateTime, formatTime } from "./format.js";
 import { Icon } from "./icons.js";
 import { html, useState } from "./lib.js";
 import { describeCall } from "./plain-words.js";
+import { findPlan, PlanApproval } from "./plan.js";
 import { describeChanges, parseRun, RUN, RunApproval } from "./programs.js";
 import { hasScope } from "./state.js";
+import { Markdown } from "./text.js";
 
 const ALL = { once: "Allow all once", each: "Ask one by one", no: "Allow none" };
 const WORDS = {
@@ -42,13 +44,20 @@ const DONE = {
 
 export function Ask({ ask, open = false }) {
   if (!open) return html`<${AnsweredAsk} ask=${ask} />`;
+  const plan = findPlan(ask);
+  if (plan !== null) return html`<${PlanApproval} ask=${ask} plan=${plan} />`;
   return ask.approval ? html`<${Approval} ask=${ask} />` : html`<${Question} ask=${ask} />`;
 }
 
 function AnsweredAsk({ ask }) {
   const run = findProgram(ask);
   const several = ask.calls?.length > 1 ? `${ask.calls.length} calls: ` : "";
-  const brief = run ? capitalize(describeChanges(run.changes)) : `${several}${ask.question}`;
+  const plan = findPlan(ask);
+  const brief = plan
+    ? `Plan: ${plan.trim().split("\n")[0].replace(/^#+ /, "")}`
+    : run
+      ? capitalize(describeChanges(run.changes))
+      : `${several}${ask.question}`;
   const said = DONE[ask.answer] ?? ask.answer;
   const good = ask.approval ? ["once", "always"].includes(ask.answer) : ask.answer !== "closed";
   return html`
@@ -58,7 +67,11 @@ function AnsweredAsk({ ask }) {
         <span class="cut grow">${brief}</span>
         <span class=${`tag ${good ? "good" : "bad"}`}>${said}${ask.by ? ` · ${ask.by}` : ""}</span>
       </summary>
-      <pre class="exact" tabindex="0">${ask.question}</pre>
+      ${
+        plan === null
+          ? html`<pre class="exact" tabindex="0">${ask.question}</pre>`
+          : html`<div class="plan-text"><${Markdown} text=${plan} /></div>`
+      }
       ${ask.reason && html`<p class="small muted">Asked because ${ask.reason}</p>`}
       ${ask.why && html`<p class="small muted">${ask.why}</p>`}
     </details>
