@@ -7,7 +7,7 @@ import base64
 import re
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from .conftest import Desk, answer, say
 

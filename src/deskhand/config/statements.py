@@ -26,7 +26,6 @@ PACKAGES = [
     "supervision",
     "tools",
     "users",
-    "web",
     "workspace",
 ]
 

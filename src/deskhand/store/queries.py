@@ -132,6 +132,12 @@ async def members_of(store: Store, session: str) -> set[str]:
     return {member for (member,) in await store.query("session_members", (session,))}
 
 
+async def members_of_used(store: Store, since_day: int) -> list[tuple[str, str]]:
+    """The sessions that have used any tokens from this day on (days since the epoch), each with the
+    ids of its members."""
+    return [(session, who) for session, who in await store.query("usage_members", (since_day,))]
+
+
 async def has_members(store: Store, session: str) -> bool:
     """Whether anybody takes part in this session, which is so from its first message on."""
     ((found,),) = await store.query("session_has_members", (session,))

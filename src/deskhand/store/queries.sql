@@ -58,6 +58,10 @@ ORDER BY n LIMIT 1
 -- event_last_reply --
 SELECT at, body FROM event WHERE session = ? AND kind = 'model_replied' AND n < ? ORDER BY n DESC LIMIT 1
 
+-- usage_members: who takes part in conversations that have used anything from that day on --
+SELECT session, principal FROM session_member WHERE session IN (SELECT session FROM usage WHERE day >= ?)
+ORDER BY session, principal
+
 -- inbox_seen_get --
 SELECT seq FROM inbox_seen WHERE person = ?
 

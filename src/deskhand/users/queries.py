@@ -1,5 +1,5 @@
-"""Typed queries on the tables of people: users, tokens, pairings, the audit trail, alerts, and when
-they want to be told."""
+"""Typed queries on the tables of people: users, tokens, pairings, the audit trail, alerts, shares,
+and when they want to be told."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..store.queries import decode_inbound
 from ..types.commit import Change, Outgoing
 from ..types.identity import Address, Inbound
 from ..types.people import SCOPES, AuditEntry, Identity, Pairing, Scope, TokenRow, User
+from ..types.shares import Share
 from .notification_times import (
     NotificationTimes,
     format_hours,
@@ -444,3 +445,39 @@ async def find_reader(store: Store, address: Address) -> str:
         if external_id == address.chat or (paired is not None and paired.chat == address.chat):
             return str(user)
     return ""
+
+
+# Shared conversations
+
+
+def add_share(share: Share, secret: bytes) -> Change:
+    """Keep a link; `secret` is the hash of what its address holds."""
+    row = (share.id, secret, share.session, share.last_n, share.person, share.at, share.until)
+    return Change("share_add", row)
+
+
+def trim_shares(now: float) -> Change:
+    """Forget the links that have ended."""
+    return Change("share_trim", (now,))
+
+
+async def find_share(store: Store, secret: bytes, now: float) -> Share | None:
+    """The link with this hash, where its day has not come."""
+    for row in await store.query("share_find", (secret, now)):
+        return Share(*row)
+    return None
+
+
+async def shares_of(store: Store, person: str, now: float, limit: int) -> list[Share]:
+    """Those that this person has made and that have not ended, the latest first."""
+    return [Share(*row) for row in await store.query("share_list", (person, now, limit))]
+
+
+def drop_share(share_id: str, person: str) -> Change:
+    """End one that this person has made."""
+    return Change("share_drop", (share_id, person))
+
+
+def forget_shares(person: str) -> Change:
+    """End all that this person has made."""
+    return Change("share_drop_of", (person,))

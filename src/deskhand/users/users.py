@@ -22,7 +22,6 @@ from ..types.identity import Inbound, Principal
 from ..types.people import GUEST, OWNER_NAME, ROLE_SCOPES, SCOPES, Identity, People, Scope, User
 from . import queries
 from .pairing import Pairings, check_identity, format_identity
-from .shares import forget_shares
 from .tokens import Credentials
 from .user_cache import OWNER, Roster
 
@@ -176,7 +175,7 @@ class LocalPeople(Credentials, Pairings):
         removed = (
             queries.remove_user(name),
             queries.forget_notification_times(name),
-            forget_shares(name),
+            queries.forget_shares(name),
             forget_inbox_seen(name),
         )
         await self._write("user removed", name, *removed)

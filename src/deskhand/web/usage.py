@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from ..store.base import Store, Used
+from ..store.queries import members_of_used
 from .conversations import PREVIEW_CHARS
 from .names import format_session_name
 from .routing import Call, Endpoint
@@ -129,7 +130,7 @@ async def people_of_sessions(store: Store, since: float) -> Mapping[str, str]:
     """Who takes part in each conversation that has used anything since then: their ids, with commas
     between them."""
     members = dict[str, list[str]]()
-    for session, principal in await store.query("usage_members", (int(since // DAY_S),)):
+    for session, principal in await members_of_used(store, int(since // DAY_S)):
         if not principal.startswith(OTHER_ACTORS):
             members.setdefault(session, []).append(principal)
     return {session: ", ".join(ids) for session, ids in members.items()}
