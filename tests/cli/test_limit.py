@@ -20,6 +20,7 @@ LISTS = {path for path in ALL if path[-1:] == ("list",) and path != ("config", "
     ("jobs", "blueprints"),
     ("jobs", "runs"),
     ("logs",),
+    ("memories", "contradictions"),
     ("memories", "search"),
     ("sessions", "search"),
     ("skills",),

@@ -27,9 +27,18 @@ from ..memory.recall import Memory
 from ..memory.rendering import describe_owner
 from ..store.sql_store import SqlStore
 from ..types.commit import Change
-from .run import ME, USAGE, config_option, fail, load_settings, with_store
+from .run import (
+    ME,
+    USAGE,
+    config_option,
+    fail,
+    json_option,
+    limit_option,
+    load_settings,
+    with_store,
+)
 from .sessions import format_local_time
-from .table import print_table
+from .table import print_json_rows, print_table
 
 T = TypeVar("T")
 COMPARED = 20_000
@@ -106,8 +115,10 @@ def _replace(settings: Settings, numbers: Sequence[int], text: str, done: str) -
 
 
 @click.command()
+@limit_option()
+@json_option
 @config_option
-def contradictions(config: str | None) -> None:
+def contradictions(limit: int | None, as_json: bool, config: str | None) -> None:
     """List memories of the same owner that cannot both hold.
     They are found without a model: the same subject and property with another value.
 
@@ -123,7 +134,15 @@ def contradictions(config: str | None) -> None:
         found = await anyio.to_thread.run_sync(find_contradictions, facts)
         return [each for each in found if format_pair(each.older, each.newer) not in settled]
 
-    found = with_memory(settings, use)
+    found = with_memory(settings, use)[:limit]
+    if as_json:
+        pairs = [
+            (pair.about, each.id, each.valid_from, describe_owner(each), each.text)
+            for pair in found
+            for each in (pair.older, pair.newer)
+        ]
+        print_json_rows(("about", "id", "valid_from", "whose", "text"), pairs)
+        return
     if not found:
         click.echo("No contradicting memories.", err=True)
         return

@@ -115,8 +115,9 @@ class Viewer(msgspec.Struct, frozen=True):
         if self.all_seeing and not scope:
             return None
         own = (("user", self.person),) if self.private and self.person else ()
-        agents = tuple(("agent", name) for name in (self.agent, *self.agents))
-        every = (("global", ""), *agents, *own)
+        every = (("global", ""), ("agent", self.agent), *own)
+        if self.agents:
+            every = (*every, *(("agent", name) for name in self.agents))
         return tuple(each for each in every if scope in ("", each[0]))
 
     def sees(self, fact: Fact) -> bool:

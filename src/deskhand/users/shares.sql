@@ -1,8 +1,8 @@
 -- share_add --
-INSERT INTO share(id, secret, session, last_n, person, at, until) VALUES(?, ?, ?, ?, ?, ?, ?)
+INSERT INTO share(id, hash, session, last_n, person, at, until) VALUES(?, ?, ?, ?, ?, ?, ?)
 
 -- share_find: one that has not ended --
-SELECT id, session, last_n, person, at, until FROM share WHERE secret = ? AND until > ?
+SELECT id, session, last_n, person, at, until FROM share WHERE hash = ? AND until > ?
 
 -- share_list: those of a person that have not ended, the latest first --
 SELECT id, session, last_n, person, at, until FROM share WHERE person = ? AND until > ? ORDER BY at DESC, id DESC LIMIT ?

@@ -644,7 +644,7 @@ CREATE INDEX session_member_of ON session_member(principal);
 DROP TABLE IF EXISTS share;
 CREATE TABLE share(
   id TEXT PRIMARY KEY,
-  secret BLOB NOT NULL UNIQUE,
+  hash BLOB NOT NULL UNIQUE,
   session TEXT NOT NULL,
   last_n INTEGER NOT NULL,
   person TEXT NOT NULL,

@@ -1,7 +1,7 @@
--- Links under which anybody may read a conversation (users/shares.py). `secret` is the SHA-256 of what the address holds.
+-- Links under which anybody may read a conversation (users/shares.py). `hash` is the SHA-256 of what the address holds.
 CREATE TABLE share(
   id TEXT PRIMARY KEY,
-  secret BLOB NOT NULL UNIQUE,
+  hash BLOB NOT NULL UNIQUE,
   session TEXT NOT NULL,
   last_n INTEGER NOT NULL,
   person TEXT NOT NULL,

@@ -1,7 +1,7 @@
--- Links under which anybody may read a conversation (users/shares.py). `secret` is the SHA-256 of what the address holds.
+-- Links under which anybody may read a conversation (users/shares.py). `hash` is the SHA-256 of what the address holds.
 CREATE TABLE share(
   id TEXT COLLATE "C" PRIMARY KEY,
-  secret BYTEA NOT NULL UNIQUE,
+  hash BYTEA NOT NULL UNIQUE,
   session TEXT COLLATE "C" NOT NULL,
   last_n BIGINT NOT NULL,
   person TEXT COLLATE "C" NOT NULL,
