@@ -101,12 +101,19 @@ The numbers are in [the table](out/areas.csv).
 
 [^1]: By squaring it, and going over to `polar` coordinates.
 """  # noqa: E501
+PLAN_CALL = "call exit_plan_mode " + json.dumps(
+    {
+        "plan": "# Tidy the notes\n\n1. read `notes.txt`\n2. write **one list** of what to bring"
+        "\n\n| step | touches |\n|---|---|\n| 2 | packing.md |\n"
+    }
+)
 SENTENCES = {
     "What is the area under the bell curve?": "rich",
     "How does Deskhand remember what we did?": "slow",
     "Please count the letters in the archive": "count",
     "Invite Ada to the river, please": "post",
     "What is the weather like?": "fail",
+    "Plan how we tidy the notes": PLAN_CALL,
 }
 SPOKEN = {440: "What is in my notes?"}
 """What is said in a tone of this many hertz."""

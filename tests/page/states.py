@@ -59,6 +59,49 @@ def settings(page: Page, desk: Desk) -> None:
     page.get_by_role("radio", name="workspace-free").wait_for()
 
 
+def inbox(page: Page, desk: Desk) -> None:
+    error(page, desk)
+    page.goto("/#/")
+    page.get_by_role("heading", name="What should we do").wait_for()
+    approval(page, desk)
+    page.goto("/#/inbox")
+    page.get_by_role("heading", name="Waits for you").wait_for()
+    page.get_by_text("failed").first.wait_for()
+
+
+def plan(page: Page, desk: Desk) -> None:
+    page.get_by_role("button", name="Permissions").click()
+    page.get_by_role("menuitemradio", name="Plan first").click()
+    say(page, "Plan how we tidy the notes")
+    page.get_by_role("heading", name="Approve this plan?").wait_for()
+
+
+def row_menu(page: Page, desk: Desk) -> None:
+    say(page, "What is in my notes?")
+    answer(page, "You said").wait_for()
+    page.get_by_role("button", name="What to do with this conversation").click()
+    page.get_by_role("menuitem", name="Rename").wait_for()
+
+
+def completion(page: Page, desk: Desk) -> None:
+    page.get_by_label("Message to Deskhand").press_sequentially("/st")
+    page.get_by_role("listbox", name="Commands").wait_for()
+
+
+def waiting(page: Page, desk: Desk) -> None:
+    streaming(page, desk)
+    page.get_by_role("radio", name="Queue").click()
+    say(page, "and then make it a PDF, with the chart on a page of its own")
+    page.get_by_role("region", name="Messages that wait").wait_for()
+
+
+def share(page: Page, desk: Desk) -> None:
+    row_menu(page, desk)
+    page.get_by_role("menuitem", name="Share").click()
+    page.get_by_role("button", name="Create the link").click()
+    page.get_by_label("The link", exact=True).wait_for()
+
+
 STATES: dict[str, State] = {
     state.__name__.replace("_", "-"): state
     for state in (
@@ -73,6 +116,11 @@ STATES: dict[str, State] = {
         settings,
     )
 }
+MORE_STATES: dict[str, State] = {
+    state.__name__.replace("_", "-"): state
+    for state in (inbox, plan, row_menu, completion, waiting, share)
+}
+"""Looked at by the checker alone."""
 LOOKS = {"light": ("light", 1280, 800), "dark": ("dark", 1280, 800), "phone": ("light", 390, 844)}
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, StorageState
 from deskhand.web.page import STATIC
 
 from .conftest import Desk
-from .states import LOOKS, STATES, settle
+from .states import LOOKS, MORE_STATES, STATES, settle
 from .used import make_usage
 
 pytestmark = pytest.mark.timeout(180)
@@ -47,7 +47,7 @@ def looked_at(browser: Browser, shared: Desk, signed: StorageState) -> Iterator[
     context.close()
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", [*STATES, *MORE_STATES])
 def test_nothing_serious_stands_in_the_way(
     looked_at: Page, desk: Desk, signed: StorageState, state: str
 ) -> None:
@@ -59,7 +59,7 @@ def test_nothing_serious_stands_in_the_way(
     page.goto("about:blank")
     page.goto(f"{desk.url}/#/")
     page.get_by_label("Message to Deskhand").wait_for()
-    STATES[state](page, desk)
+    (STATES | MORE_STATES)[state](page, desk)
     settle(page)
     page.evaluate(AXE.read_text())
     found: dict[str, list[str]] = {}
