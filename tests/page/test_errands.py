@@ -101,7 +101,8 @@ def never_ask_again(me: Newcomer, desk: Desk) -> None:
 @errand("What have I allowed, and how do I take it back?")
 def take_back(me: Newcomer, desk: Desk) -> None:
     me.write("post it again")
-    me.click("Never allow exactly this")
+    me.click("Always allow exactly this")
+    me.sees("The letter:")
     me.click("Settings")
     me.click("Approvals")
     me.sees("post_letter")
@@ -216,7 +217,17 @@ def health(me: Newcomer, desk: Desk) -> None:
 def test_a_newcomer_does_it(page: Page, desk: Desk, said: str) -> None:
     folder = os.environ.get("DESKHAND_PICTURES", "")
     me = Newcomer(page, said, Path(folder) if folder else None)
-    ERRANDS[said](me, desk)
+    try:
+        ERRANDS[said](me, desk)
+    finally:
+        forget_standing_answers(page)
+
+
+def forget_standing_answers(page: Page) -> None:
+    """Others share this Deskhand, and ask the same."""
+    headers = {"X-Deskhand": "1", "Origin": page.evaluate("location.origin")}
+    for grant in page.request.get("/api/grants").json():
+        page.request.delete(f"/api/grants/{grant['id']}", headers=headers)
 
 
 def test_all_of_them_are_written_down() -> None:

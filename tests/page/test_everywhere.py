@@ -447,7 +447,7 @@ def test_a_list_that_comes_late_does_not_replace_a_newer_one(page: Page) -> None
         else:
             late.append((route, route.fetch()))
 
-    page.route("**/api/sessions?limit=60&brief=true", hold_the_first)
+    page.route("**/api/sessions?limit=60&brief=true&pinned=false*", hold_the_first)
     page.reload()
     say(page, "in the newer list alone")
     link = page.get_by_role("navigation", name="Conversations").get_by_role(

@@ -144,7 +144,7 @@ function Folder({ name, sessions: count }) {
           <${IconButton}
             name="more"
             little
-            label=${`What to do with the folder “${name}”`}
+            label="Folder menu"
             aria-haspopup="menu"
             onClick=${(event) => openFolderMenu(event.currentTarget, name)}
           />

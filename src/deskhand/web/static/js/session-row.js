@@ -61,7 +61,7 @@ export function SessionEntry({ one }) {
           <${IconButton}
             name="more"
             little
-            label=${`What to do with “${title}”`}
+            label="Conversation menu"
             aria-haspopup="menu"
             onClick=${(event) => openSessionMenu(event.currentTarget, one)}
           />
