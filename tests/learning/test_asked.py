@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deskhand.memory.corrections import Edit, move_fact
+from deskhand.memory.corrections import FactEdit, move_fact
 from deskhand.memory.facts import NewFact, add_fact, close_fact, reopen_fact
 from deskhand.runtime.app import App
 from deskhand.testing.temporary_home import wait_for
@@ -193,7 +193,7 @@ async def test_what_all_are_told_is_for_owners(tmp_path: Path) -> None:
 async def test_what_was_shared_is_taken_back_by_owners_alone(tmp_path: Path) -> None:
     """Whoever shared it as an owner and is none any more has no way to it by their own fact."""
     own = fact("the fair is at nine", owner="bob")
-    edit = Edit(who=Principal("bob", ("owner",)), at=1.0, key="shared", session="", n=0)
+    edit = FactEdit(who=Principal("bob", ("owner",)), at=1.0, key="shared", session="", n=0)
     async with Study(tmp_path).running() as app:
         await remember(app, own)
         (written,) = await facts(app)

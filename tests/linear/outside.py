@@ -121,7 +121,6 @@ TOO_DEEP: Final[dict[str, str]] = {
     "jobs/text.py:": "a zone that was checked when the job was written",
     "mcp/own_server.py:_sessions": "what our own API has answered",
     "mcp/own_server.py:_job_names": "what our own API has answered",
-    "store/queries.py:decode_inbound": "rows that we wrote",
     "store/queries.py:tool_of_call": "our own log",
     "store/sql.py:load_sql": "names of packages of ours",
     "store/sql_store.py:_decode_waiting": "rows that we wrote",

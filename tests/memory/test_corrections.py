@@ -10,7 +10,7 @@ import pytest
 from deskhand.memory import queries
 from deskhand.memory.corrections import (
     BOTH_HOLD,
-    Edit,
+    FactEdit,
     correct_fact,
     format_pair,
     keep_both,
@@ -74,9 +74,9 @@ class Notes:
         assert fact is not None
         return fact
 
-    def edit(self, *facts: Fact, who: Principal = OWNER_ANN) -> Edit:
+    def edit(self, *facts: Fact, who: Principal = OWNER_ANN) -> FactEdit:
         self.count += 1
-        return Edit(
+        return FactEdit(
             who=who,
             at=T0 + self.count,
             key=make_edit_key(facts, f"edit{self.count}"),

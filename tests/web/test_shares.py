@@ -19,8 +19,8 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text
 from deskhand.web.conversation_text import (
     STYLE,
-    Passage,
-    list_passages,
+    Utterance,
+    list_utterances,
     make_parser,
     render_page,
     render_text,
@@ -87,8 +87,8 @@ async def test_a_link_ends(served: Served) -> None:
     assert (await served.owner.ask("DELETE", f"/api/shares/{revoked['id']}"))[0] == 200
     assert (await served.owner.ask("DELETE", "/api/sessions/other"))[0] == 200
     for made in (revoked, erased, {"path": "/share/" + "x" * 43}, {"path": "/share/x"}):
-        status, problem = await stranger(served).ask("GET", made["path"])
-        assert (status, problem["error"]["code"]) == (404, "not_found")
+        status, page = await stranger(served).ask("GET", made["path"])
+        assert status == 404 and "This link does not work any more" in page
     assert await served.owner.get("/api/shares") == []
     for days in (0, 366, "x"):
         body = {"days": days}
@@ -180,7 +180,7 @@ def replied(text: str) -> e.ModelReplied:
 
 
 def texts(log: list[e.Recorded], last_n: int | None = None) -> list[str]:
-    return [passage.text for passage in list_passages(log, lambda who: who.id, last_n)]
+    return [utterance.text for utterance in list_utterances(log, lambda who: who.id, last_n)]
 
 
 def test_what_holds_is_listed() -> None:
@@ -203,8 +203,8 @@ def test_what_holds_is_listed() -> None:
 
 def test_a_long_answer_is_shown_as_it_is() -> None:
     parser = make_parser()
-    long = Passage(1, 0.0, "", "*a* <b> " * 20_000)
+    long = Utterance(1, 0.0, "", "*a* <b> " * 20_000)
     assert render_text(parser, long).startswith('<div class="plain">*a* &lt;b&gt; ')
-    assert render_text(parser, Passage(1, 0.0, "Ann", "*a*")) == '<div class="plain">*a*</div>'
+    assert render_text(parser, Utterance(1, 0.0, "Ann", "*a*")) == '<div class="plain">*a*</div>'
     assert "Nothing was said here" in render_page("<T>", [], "x", None)
     assert "&lt;T&gt;" in render_page("<T>", [], "x", None)

@@ -100,11 +100,10 @@ class AgentConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     nothing else. `prompt` is how much it is told, `preset` a prompt that is ready; `voice`: its
     answers are spoken, or never are. `cheap_model` answers what tools ask aside, a page or a
     document; '' is the agent's own. It also names new conversations, unless `titles` is false.
-    `compact_model` writes the summaries of what no longer fits;
-    '' is `cheap_model`. `on_server`: its conversations are driven by the server, and
-    never by a worker beside it. `browser`: it may use web pages in Chromium; without a word of
-    yours it may where that is installed. `desktop`: it may use the windows of this
-    machine."""
+    `compact_model` writes the summaries of what no longer fits; '' is `cheap_model`. `on_server`:
+    its conversations are driven by the server, and never by a worker beside it. `browser`: it may
+    use web pages in Chromium; without a word of yours it may where that is installed. `desktop`: it
+    may use the windows of this machine."""
 
     models: tuple[str, ...] = ()
     steps: int | None = None

@@ -11,7 +11,7 @@ from ..assembly.host import Host
 from ..memory import corrections, queries
 from ..memory.access import make_person_viewer, may_change, may_list
 from ..memory.contradictions import Contradiction, find_contradictions
-from ..memory.corrections import Edit
+from ..memory.corrections import FactEdit
 from ..memory.facts import (
     Fact,
     Scope,
@@ -34,7 +34,7 @@ from ..web.memory_views import (
     FactView,
     MemoriesView,
     MemoryQuery,
-    Reader,
+    MemoryReader,
 )
 from ..web.names import format_session_name
 
@@ -55,7 +55,7 @@ class MemoryApi:
 
     # Reading
 
-    async def list_facts(self, reader: Reader, query: MemoryQuery) -> MemoriesView:
+    async def list_facts(self, reader: MemoryReader, query: MemoryQuery) -> MemoriesView:
         viewer = _make_viewer(reader)
         if query.which == "forgotten":
             page = await self._memory.list_closed(viewer, query.q, query.limit, query.before)
@@ -83,7 +83,7 @@ class MemoryApi:
         enabled = self._ground.settings().config.memory.enabled
         return MemoriesView(enabled, shown, page.next)
 
-    async def list_contradictions(self, reader: Reader) -> list[ContradictionView]:
+    async def list_contradictions(self, reader: MemoryReader) -> list[ContradictionView]:
         facts = self._memory.list_page(_make_viewer(reader), "", COMPARED, Only()).facts
         found = await anyio.to_thread.run_sync(find_contradictions, facts)
         settled = await queries.processed_subjects(self._ground.store, corrections.BOTH_HOLD)
@@ -93,10 +93,10 @@ class MemoryApi:
             if corrections.format_pair(each.older, each.newer) not in settled
         ]
 
-    async def require(self, reader: Reader, id_: int) -> int:
+    async def require(self, reader: MemoryReader, id_: int) -> int:
         return (await self._find(reader, id_)).id
 
-    async def get_fact(self, reader: Reader, id_: int) -> FactDetail:
+    async def get_fact(self, reader: MemoryReader, id_: int) -> FactDetail:
         who = reader.principal
         viewer = _make_viewer(reader)
         fact = await self._find(reader, id_)
@@ -140,7 +140,7 @@ class MemoryApi:
 
     # Changing
 
-    async def correct(self, reader: Reader, id_: int, text: str) -> FactDetail:
+    async def correct(self, reader: MemoryReader, id_: int, text: str) -> FactDetail:
         fact = await self._find_open(reader, id_)
         text = self._fit_text(text)
         if text == fact.text and not fact.held:
@@ -149,14 +149,14 @@ class MemoryApi:
         edit = await self._begin_edit(reader.principal, [fact])
         return await self._write(reader, edit, corrections.correct_fact(fact, text, edit))
 
-    async def merge(self, reader: Reader, id_: int, other: int, text: str) -> FactDetail:
+    async def merge(self, reader: MemoryReader, id_: int, other: int, text: str) -> FactDetail:
         facts = await self._find_pair(reader, id_, other)
         text = self._fit_text(text or facts[0].text)
         await self._check_repeated(text, facts)
         edit = await self._begin_edit(reader.principal, facts)
         return await self._write(reader, edit, corrections.merge_facts(facts, text, edit))
 
-    async def share(self, reader: Reader, id_: int, shared: bool) -> FactDetail:
+    async def share(self, reader: MemoryReader, id_: int, shared: bool) -> FactDetail:
         fact = await self._find_open(reader, id_)
         who = reader.principal
         scope: Scope = "global" if shared else "user"
@@ -182,27 +182,27 @@ class MemoryApi:
             return await self.get_fact(reader, fact.id)
         return await self._write(reader, edit, changes)
 
-    async def pin(self, reader: Reader, id_: int, pinned: bool) -> FactDetail:
+    async def pin(self, reader: MemoryReader, id_: int, pinned: bool) -> FactDetail:
         fact = await self._find_open(reader, id_)
         return await self._change(reader, fact, [pin_fact(fact.id, pinned)])
 
-    async def decide(self, reader: Reader, id_: int, other: int, *, both: bool) -> FactDetail:
+    async def decide(self, reader: MemoryReader, id_: int, other: int, *, both: bool) -> FactDetail:
         fact, wrong = await self._find_pair(reader, id_, other)
         now = self._ground.clock.now()
         if both:
             return await self._change(reader, fact, corrections.keep_both(fact, wrong, now))
         return await self._change(reader, fact, corrections.prefer_fact(fact, wrong, now))
 
-    async def approve(self, reader: Reader, id_: int) -> FactDetail:
+    async def approve(self, reader: MemoryReader, id_: int) -> FactDetail:
         fact = await self._find_open(reader, id_)
         return await self._change(reader, fact, promote_fact(fact, self._ground.clock.now()))
 
-    async def forget(self, reader: Reader, id_: int) -> FactDetail:
+    async def forget(self, reader: MemoryReader, id_: int) -> FactDetail:
         fact = await self._find_open(reader, id_)
         change = close_fact(fact.id, self._ground.clock.now(), "forgotten")
         return await self._change(reader, fact, [change])
 
-    async def undo(self, reader: Reader, id_: int) -> FactDetail:
+    async def undo(self, reader: MemoryReader, id_: int) -> FactDetail:
         who = reader.principal
         fact = await self._find(reader, id_)
         successor = queries.find_successor(self._ground.store, fact)
@@ -214,13 +214,13 @@ class MemoryApi:
 
     # Used by all changes
 
-    async def _find(self, reader: Reader, id_: int) -> Fact:
+    async def _find(self, reader: MemoryReader, id_: int) -> Fact:
         fact = await self._memory.get(id_, _make_viewer(reader))
         if fact is None or not may_list(fact, reader.principal):
             raise NoSuchFact
         return fact
 
-    async def _find_open(self, reader: Reader, id_: int) -> Fact:
+    async def _find_open(self, reader: MemoryReader, id_: int) -> Fact:
         """A fact that holds and that this reader may change. Raises NoSuchFact, Refused."""
         fact = await self._find(reader, id_)
         if not may_change(fact, reader.principal):
@@ -229,7 +229,7 @@ class MemoryApi:
             raise Refused(obstacle)
         return fact
 
-    async def _find_pair(self, reader: Reader, id_: int, other: int) -> list[Fact]:
+    async def _find_pair(self, reader: MemoryReader, id_: int, other: int) -> list[Fact]:
         """Two facts of one owner that this reader may change. Raises NoSuchFact, Refused."""
         facts = [await self._find_open(reader, id_), await self._find_open(reader, other)]
         if obstacle := corrections.find_obstacle(facts):
@@ -247,7 +247,7 @@ class MemoryApi:
         if repeated := await corrections.find_repeated(self._memory, text, replaced):
             raise Refused(repeated)
 
-    async def _begin_edit(self, who: Principal, facts: Sequence[Fact]) -> Edit:
+    async def _begin_edit(self, who: Principal, facts: Sequence[Fact]) -> FactEdit:
         return await corrections.begin_edit(
             self._ground.store,
             facts,
@@ -257,7 +257,9 @@ class MemoryApi:
             keeping=self._ground.settings().config.memory.keeping,
         )
 
-    async def _write(self, reader: Reader, edit: Edit, changes: Sequence[Change]) -> FactDetail:
+    async def _write(
+        self, reader: MemoryReader, edit: FactEdit, changes: Sequence[Change]
+    ) -> FactDetail:
         """Commit the changes and return the fact that they wrote."""
         store = self._ground.store
         await store.change(changes)
@@ -266,7 +268,9 @@ class MemoryApi:
             raise Refused("it could not be saved: what it comes from was erased meanwhile")
         return await self.get_fact(reader, written[0].id)
 
-    async def _change(self, reader: Reader, fact: Fact, changes: Sequence[Change]) -> FactDetail:
+    async def _change(
+        self, reader: MemoryReader, fact: Fact, changes: Sequence[Change]
+    ) -> FactDetail:
         await self._ground.store.change(changes)
         return await self.get_fact(reader, fact.id)
 
@@ -304,7 +308,7 @@ class MemoryApi:
 _ONLY_OWNERS = "only an owner can change it: it is told to others too"
 
 
-def _make_viewer(reader: Reader) -> Viewer:
+def _make_viewer(reader: MemoryReader) -> Viewer:
     return make_person_viewer(reader.principal, reader.agents)
 
 

@@ -79,27 +79,33 @@ class Titles:
         self._tried &= {row.session for row in rows}
 
     async def _give_title(self, row: SessionRow) -> None:
-        agent = self._thinking.agent(row.agent)
-        models = cheapest_first(agent.cheap_model, agent.models)[:1]
-        settings = self._host.settings()
-        if not models or models[0].partition("/")[0] in SCRIPTED or is_small(settings, models[0]):
-            return
-        if settings.agent(row.agent).titles is False:
-            return
-        opening = await self._find_opening(row.session)
+        model = self._choose_model(row.agent)
+        opening = await self._find_opening(row.session) if model else None
         if opening is None:
             return
         person, text = opening
         aside = Aside(INSTRUCTION, text[:SHOWN_CHARS], output_tokens=OUTPUT_TOKENS)
         try:
             charge = Charge(row.session, person.id, row.agent)
-            aired = await self._thinking.ask(row.agent, aside, models, charge)
+            aired = await self._thinking.ask(row.agent, aside, (model,), charge)
         except DeskhandError as error:
             log.info("%s keeps its first words as its title: %s", row.session, error)
             return
         title = clean_title(aired.text)
         if title and await self._find_opening(row.session):  # nobody has given one meanwhile
             await self._set_title(row, person, title)
+
+    def _choose_model(self, name: str) -> str:
+        """The model that names the conversations of this agent, '' where none is to. Another one is
+        not asked in its place: a title is not worth a dear call."""
+        agent = self._thinking.agent(name)
+        settings = self._host.settings()
+        models = cheapest_first(agent.cheap_model, agent.models)
+        if not models or settings.agent(name).titles is False:
+            return ""
+        first = models[0]
+        has_no_model = first.partition("/")[0] in SCRIPTED
+        return "" if has_no_model or is_small(settings, first) else first
 
     async def _find_opening(self, session: str) -> tuple[Principal, str] | None:
         """Who began the conversation, and with what words; None for one that needs no title."""

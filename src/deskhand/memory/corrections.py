@@ -34,7 +34,7 @@ BOTH_HOLD = "both_hold"
 """The kind of mark under which pairs are kept that a person said both hold."""
 
 
-class Edit(msgspec.Struct, frozen=True, kw_only=True):
+class FactEdit(msgspec.Struct, frozen=True, kw_only=True):
     """A change that a person makes, `at` seconds since the epoch. The fact that it writes is found
     under `key`, and comes from the event `n` of `session`, as those before it do."""
 
@@ -48,7 +48,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 
 async def begin_edit(
     store: Store, facts: Sequence[Fact], *, who: Principal, at: float, unique: str, keeping: Keeping
-) -> Edit:
+) -> FactEdit:
     """A change of these facts. What it writes comes from where the latest of them does, as far as
     that was not erased. `unique` is an id that was never used before."""
     session = ""
@@ -58,7 +58,7 @@ async def begin_edit(
             session = fact.session
             n = fact.n
     key = make_edit_key(facts, unique)
-    return Edit(who=who, at=at, key=key, session=session, n=n, keeping=keeping)
+    return FactEdit(who=who, at=at, key=key, session=session, n=n, keeping=keeping)
 
 
 def find_obstacle(facts: Sequence[Fact]) -> str:
@@ -92,7 +92,7 @@ def make_edit_key(facts: Sequence[Fact], unique: str) -> str:
     return f"{common_kind(fact.key for fact in facts) or 'person'}:{unique}"
 
 
-def correct_fact(fact: Fact, text: str, edit: Edit) -> tuple[Change, ...]:
+def correct_fact(fact: Fact, text: str, edit: FactEdit) -> tuple[Change, ...]:
     """Replace a fact by what this person says instead. It counts as their word, and is no longer
     held."""
     return add_fact(
@@ -113,7 +113,7 @@ def correct_fact(fact: Fact, text: str, edit: Edit) -> tuple[Change, ...]:
     )
 
 
-def merge_facts(facts: Sequence[Fact], text: str, edit: Edit) -> tuple[Change, ...]:
+def merge_facts(facts: Sequence[Fact], text: str, edit: FactEdit) -> tuple[Change, ...]:
     """Replace several facts of one owner by one that says the same. It is trusted as little as the
     least trusted of them that a person has accepted."""
     first = facts[0]
@@ -136,7 +136,7 @@ def merge_facts(facts: Sequence[Fact], text: str, edit: Edit) -> tuple[Change, .
 
 
 def move_fact(
-    fact: Fact, scope: Scope, owner: str, edit: Edit, *, held: bool = False
+    fact: Fact, scope: Scope, owner: str, edit: FactEdit, *, held: bool = False
 ) -> tuple[Change, ...]:
     """Tell a fact to others from now on, or no longer. If that is held, the fact stays as it is and
     a second one waits for an owner."""

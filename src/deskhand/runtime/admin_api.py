@@ -7,8 +7,10 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from datetime import tzinfo
 from importlib.metadata import version
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 import anyio
 import anyio.to_thread
@@ -121,6 +123,10 @@ class RunningAdmin:
     @property
     def agents(self) -> Sequence[str]:
         return self._app.settings.agents
+
+    @property
+    def zone(self) -> tzinfo:
+        return ZoneInfo(self._app.settings.config.timezone)
 
     async def owner_name(self) -> str:
         settings = self._app.settings

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from zoneinfo import ZoneInfo
 
 import anyio
 import anyio.lowlevel
@@ -150,7 +149,6 @@ class AppServer:
             ids=app.parts.ids,
             version=version("deskhand"),
             redact=app.redact,
-            zone=lambda: ZoneInfo(app.settings.config.timezone),
             agent_server=self._make_agent_server(),
             stopping=stopping,
             sign_in=self._make_sign_in(),

@@ -106,8 +106,13 @@ class ListPlace(msgspec.Struct, frozen=True, gc=False):
 
 
 ANYWHERE = ListPlace()
-ARCHIVE = ""
-"""Under this name `Store.folders` counts what is archived."""
+
+
+class FolderCounts(msgspec.Struct, frozen=True, gc=False):
+    """How many sessions are in each folder, and how many are archived: these are in none."""
+
+    folders: dict[str, int]
+    archived: int
 
 
 class OpenAsk(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -457,9 +462,8 @@ class Store(StatementReader, SyncStatementReader, Protocol):
         of the same time are ordered by their key."""
         ...
 
-    async def folders(self, principal: Principal) -> dict[str, int]:
-        """The folders of the visible sessions, and how many are in each that are not archived.
-        Under ARCHIVE, how many are, where there are any."""
+    async def folders(self, principal: Principal) -> FolderCounts:
+        """The folders of the visible sessions, in the order of the alphabet."""
         ...
 
     async def search_titles(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from ..types.commit import Change, Outgoing
 from ..types.events import MessageReceived, ModelReplied, OptionsSet, decode_event
@@ -34,16 +33,14 @@ class AcceptedMessage(msgspec.Struct, frozen=True, gc=False):
     inbound: Inbound
 
 
-class _InboxBody(msgspec.Struct, frozen=True, gc=False):
+class InboxBody(msgspec.Struct, frozen=True, gc=False):
+    """The JSON in an inbox row that was not erased."""
+
+    principal: Principal
     inbound: Inbound
 
 
-_decode_inbox_body = msgspec.json.Decoder(_InboxBody).decode
-
-
-def decode_inbound(body: bytes) -> Inbound:
-    """What came in, of the body of an inbox row that was not erased."""
-    return _decode_inbox_body(body).inbound
+decode_inbox_body = msgspec.json.Decoder(InboxBody).decode
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
@@ -171,7 +168,7 @@ async def last_event_of_kind(store: Store, session: str, kind: str) -> int:
 
 
 async def options_of(store: Store, session: str) -> SessionOptions:
-    """What people have set for this session, without what an agent loads by itself."""
+    """What was set for this session, one after the other."""
     found = SessionOptions()
     for (body,) in await store.query("event_options_set", (session,)):
         event = decode_event(body)
@@ -180,27 +177,29 @@ async def options_of(store: Store, session: str) -> SessionOptions:
     return found
 
 
-class TurnStory(msgspec.Struct, frozen=True):
-    """Who began a turn and when (seconds since the epoch), and the model's last answer in it. None
-    and '' where the log does not say."""
+class TurnOpening(msgspec.Struct, frozen=True):
+    """The message that opened a turn: who wrote it, and when (seconds since the epoch)."""
 
-    principal: Principal | None = None
-    began_at: float = 0.0
-    answer: str = ""
+    principal: Principal
+    at: float
 
 
-async def tell_turn(store: Store, session: str, ended_n: int) -> TurnStory:
-    """What the turn was that ended with this event."""
-    story = TurnStory()
-    for at, body in await store.query("event_turn_began", (session, ended_n)):
+async def find_turn_opening(store: Store, session: str, ended_n: int) -> TurnOpening | None:
+    """What opened the turn that ended with this event; None where the log does not say."""
+    for at, body in await store.query("event_turn_opening", (session, ended_n)):
         event = decode_event(body)
         if isinstance(event, MessageReceived):
-            story = TurnStory(event.principal, at)
-    for at, body in await store.query("event_last_reply", (session, ended_n)):
+            return TurnOpening(event.principal, at)
+    return None
+
+
+async def find_last_answer(store: Store, session: str, ended_n: int) -> str:
+    """What the model said last before this event, or ''."""
+    for (body,) in await store.query("event_last_reply", (session, ended_n)):
         event = decode_event(body)
-        if isinstance(event, ModelReplied) and at >= story.began_at:
-            story = replace(story, answer=event.message.text)
-    return story
+        if isinstance(event, ModelReplied):
+            return event.message.text
+    return ""
 
 
 async def inbox_seen_by(store: Store, person: str) -> int:
@@ -215,6 +214,7 @@ def set_inbox_seen(person: str, seq: int) -> Change:
 
 
 def forget_inbox_seen(person: str) -> Change:
+    """Forget what this person has seen."""
     return Change("inbox_seen_drop", (person,))
 
 
@@ -383,7 +383,7 @@ async def find_accepted(store: Store, address: Address, external_id: str) -> Acc
     erased."""
     event = (address.channel, address.account, external_id)
     for session, body in await store.query("inbox_said", event):
-        return AcceptedMessage(str(session), decode_inbound(body)) if body else None
+        return AcceptedMessage(str(session), decode_inbox_body(body).inbound) if body else None
     return None
 
 

@@ -50,13 +50,13 @@ AND (?2 OR session IN (SELECT session FROM session_member WHERE principal = ?3))
 -- event_options_set --
 SELECT body FROM event WHERE session = ? AND kind = 'options_set' ORDER BY n
 
--- event_turn_began: the message that opened the turn which ended with this event --
+-- event_turn_opening: the message that opened the turn which ended with this event --
 SELECT at, body FROM event WHERE session = ?1 AND kind = 'message_received' AND n < ?2 AND n > coalesce(
   (SELECT n FROM event WHERE session = ?1 AND kind = 'turn_ended' AND n < ?2 ORDER BY n DESC LIMIT 1), 0)
 ORDER BY n LIMIT 1
 
 -- event_last_reply --
-SELECT at, body FROM event WHERE session = ? AND kind = 'model_replied' AND n < ? ORDER BY n DESC LIMIT 1
+SELECT body FROM event WHERE session = ? AND kind = 'model_replied' AND n < ? ORDER BY n DESC LIMIT 1
 
 -- usage_members: who takes part in conversations that have used anything from that day on --
 SELECT session, principal FROM session_member WHERE session IN (SELECT session FROM usage WHERE day >= ?)

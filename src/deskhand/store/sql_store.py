@@ -27,6 +27,7 @@ from .base import (
     Args,
     Delivered,
     FirstCommit,
+    FolderCounts,
     ListPlace,
     OpenSession,
     Page,
@@ -38,6 +39,7 @@ from .base import (
 )
 from .chain import INITIAL_HASH, Break, Link, content_digest, next_hash, verify_chain
 from .connection import StatementRunner
+from .queries import InboxBody, decode_inbox_body
 from .read_queries import ReadQueries, forget_session
 from .writer import Writer
 
@@ -64,15 +66,7 @@ ERASED_TABLES = (
 """The statements that remove a session from the other tables, in this order."""
 
 
-class _InboxBody(msgspec.Struct, frozen=True):
-    """The JSON in an inbox row."""
-
-    principal: Principal
-    inbound: Inbound
-
-
 _encode = msgspec.json.Encoder().encode
-_decode_inbox_body = msgspec.json.Decoder(_InboxBody).decode
 _decode_outgoing = msgspec.json.Decoder(Outgoing).decode
 
 
@@ -84,7 +78,7 @@ def _decode_recorded(row: Row) -> Recorded:
 
 
 def _decode_waiting(inbox_id: int, body: bytes) -> Waiting:
-    found = _decode_inbox_body(body)
+    found = decode_inbox_body(body)
     return Waiting(inbox_id, found.principal, found.inbound)
 
 
@@ -108,7 +102,7 @@ class SqlStore(ReadQueries):
         first: FirstCommit | None = None,
         changes: Sequence[Change] = (),
     ) -> Accepted:
-        body = _encode(_InboxBody(principal, inbound))
+        body = _encode(InboxBody(principal, inbound))
 
         def work(db: StatementRunner) -> Accepted:
             for change in changes:
@@ -428,9 +422,10 @@ class SqlStore(ReadQueries):
         args = (sees_all, principal.id, *behind, *wanted, limit)
         return [SessionRow.from_row(row) for row in self._fetch_all(self._sql["session_of"], args)]
 
-    async def folders(self, principal: Principal) -> dict[str, int]:
+    async def folders(self, principal: Principal) -> FolderCounts:
         args = (int("owner" in principal.roles), principal.id)
-        return dict(self._fetch_all(self._sql["session_folders"], args))
+        counts: dict[str, int] = dict(self._fetch_all(self._sql["session_folders"], args))
+        return FolderCounts(archived=counts.pop("", 0), folders=counts)
 
     async def may_see(self, principal: Principal, session: str) -> bool:
         if "owner" in principal.roles:

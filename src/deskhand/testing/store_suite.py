@@ -11,7 +11,15 @@ from typing import Any
 import anyio
 from msgspec.structs import replace
 
-from ..store.base import ARCHIVE, FIRST_PAGE, INBOX_LIMIT, ListPlace, OpenSession, PageCursor, Store
+from ..store.base import (
+    FIRST_PAGE,
+    INBOX_LIMIT,
+    FolderCounts,
+    ListPlace,
+    OpenSession,
+    PageCursor,
+    Store,
+)
 from ..store.queries import add_dead_letter, stop_subagent
 from ..types.commit import Commit, Outgoing
 from ..types.errors import Refused, StaleSession, StoreError
@@ -514,13 +522,13 @@ async def sessions_are_where_people_put_them(open_store: Open) -> None:
         assert await names(folder="taxes") == ["agent/b"]
         assert await names(archived=True) == ["agent/c"]
         assert await names(pinned=False, folder="", archived=False) == []
-        assert await store.folders(ANN) == {"taxes": 1, ARCHIVE: 1}
-        assert await store.folders(BOB) == {}
+        assert await store.folders(ANN) == FolderCounts({"taxes": 1}, 1)
+        assert await store.folders(BOB) == FolderCounts({}, 0)
         (row,) = await store.sessions(ANN, place=ListPlace(folder="taxes"))
         assert (row.pinned, row.folder, row.archived) == (False, "taxes", False)
 
         await put("agent/b", 3, archived=True)
-        assert await store.folders(ANN) == {ARCHIVE: 2}, "what is archived is in no folder"
+        assert await store.folders(ANN) == FolderCounts({}, 2), "what is archived is in no folder"
         await put("agent/b", 4, archived=False, folder="", pinned=True)
         assert await names(pinned=True, folder="") == ["agent/b", "agent/a"]
 

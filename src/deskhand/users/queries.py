@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..store.base import Store
-from ..store.queries import decode_inbound
+from ..store.queries import decode_inbox_body
 from ..types.commit import Change, Outgoing
 from ..types.identity import Address, Inbound
 from ..types.people import SCOPES, AuditEntry, Identity, Pairing, Scope, TokenRow, User
@@ -371,7 +371,7 @@ async def recent_messages(store: Store, channels: Collection[str]) -> Iterator[I
     """The last messages on these channels that are still in the inbox, the latest first. Erased
     ones are left out."""
     rows = await store.query("alert_recent", (_json_list(channels),))
-    return (decode_inbound(body) for (body,) in rows if body)
+    return (decode_inbox_body(body).inbound for (body,) in rows if body)
 
 
 async def recent_sessions(store: Store, channels: Collection[str]) -> list[ActiveSession]:
@@ -383,7 +383,7 @@ async def recent_sessions(store: Store, channels: Collection[str]) -> list[Activ
 async def messages_written_in(store: Store, session: str) -> Iterator[WrittenMessage]:
     """The last messages of people in this session, the latest first. Erased ones are left out."""
     rows = await store.query("alert_written", (session,))
-    return (WrittenMessage(at, decode_inbound(body)) for at, body in rows if body)
+    return (WrittenMessage(at, decode_inbox_body(body).inbound) for at, body in rows if body)
 
 
 async def addresses_of_message(store: Store, key: str) -> list[Address]:
@@ -450,9 +450,9 @@ async def find_reader(store: Store, address: Address) -> str:
 # Shared conversations
 
 
-def add_share(share: Share, secret: bytes) -> Change:
-    """Keep a link; `secret` is the hash of what its address holds."""
-    row = (share.id, secret, share.session, share.last_n, share.person, share.at, share.until)
+def add_share(share: Share, digest: bytes) -> Change:
+    """Keep a link; `digest` is the SHA-256 of the secret in its address."""
+    row = (share.id, digest, share.session, share.last_n, share.person, share.at, share.until)
     return Change("share_add", row)
 
 
@@ -461,9 +461,9 @@ def trim_shares(now: float) -> Change:
     return Change("share_trim", (now,))
 
 
-async def find_share(store: Store, secret: bytes, now: float) -> Share | None:
-    """The link with this hash, where its day has not come."""
-    for row in await store.query("share_find", (secret, now)):
+async def find_share(store: Store, digest: bytes, now: float) -> Share | None:
+    """The link whose secret has this SHA-256, where its day has not come."""
+    for row in await store.query("share_find", (digest, now)):
         return Share(*row)
     return None
 

@@ -24,7 +24,7 @@ MAX_MARKDOWN_CHARS = 100_000
 LINK_SCHEMES = ("https://", "http://", "mailto:")
 
 
-class Passage(msgspec.Struct, frozen=True):
+class Utterance(msgspec.Struct, frozen=True):
     """What somebody said at once. `n` is the number of its event, `at` seconds since the epoch;
     `name` is '' for the agent. `files` are their names."""
 
@@ -35,12 +35,12 @@ class Passage(msgspec.Struct, frozen=True):
     files: tuple[str, ...] = ()
 
 
-def list_passages(
+def list_utterances(
     log: Sequence[e.Recorded], name_of: Callable[[Principal], str], last_n: int | None = None
-) -> list[Passage]:
+) -> list[Utterance]:
     """What was said and holds: without what was undone or taken back. With `last_n`, only what was
     said until that event, as it holds by the end of the log."""
-    found = dict[int, Passage]()
+    found = dict[int, Utterance]()
     said_as = dict[str, int]()
     heard_in = dict[str, int]()
     for recorded in log:
@@ -48,42 +48,37 @@ def list_passages(
         match recorded.event:
             case e.MessageReceived(message=message, principal=who, external_id=external_id):
                 if message.role == "user" and who.kind == "person":
-                    found[n] = _make_passage(recorded, message, name_of(who))
+                    found[n] = _make_utterance(recorded, message, name_of(who))
                     said_as[external_id] = n
                     heard_in |= {part.blob: n for part in message.parts if isinstance(part, Audio)}
-            case e.Transcribed(blob=blob, text=text) if text and blob in heard_in:
-                of = heard_in[blob]
-                _change_text(found, of, f"{found[of].text}\n{text}" if of in found else text)
-            case e.MessageEdited(of=of, message=message) if of in said_as:
-                _change_text(found, said_as[of], _read_text(message))
+            case e.Transcribed(blob=blob, text=text) if text and heard_in.get(blob) in found:
+                heard = found[heard_in[blob]]
+                found[heard.n] = replace(heard, text=f"{heard.text}\n{text}".strip())
+            case e.MessageEdited(of=of, message=message) if said_as.get(of) in found:
+                edited = found[said_as[of]]
+                found[edited.n] = replace(edited, text=_read_text(message))
             case e.MessageDeleted(of=of):
                 found.pop(said_as.get(of, 0), None)
             case e.ModelReplied(message=message):
-                found[n] = _make_passage(recorded, message, "")
+                found[n] = _make_utterance(recorded, message, "")
             case e.Undone(to_n=to_n):
-                found = {n: passage for n, passage in found.items() if n <= to_n}
+                found = {n: utterance for n, utterance in found.items() if n <= to_n}
             case _:
                 pass
     return [
-        passage
-        for passage in found.values()
-        if (passage.text or passage.files) and (last_n is None or passage.n <= last_n)
+        utterance
+        for utterance in found.values()
+        if (utterance.text or utterance.files) and (last_n is None or utterance.n <= last_n)
     ]
 
 
-def _change_text(found: dict[int, Passage], n: int, text: str) -> None:
-    """Change what was said with event `n`, where it still holds."""
-    if n in found:
-        found[n] = replace(found[n], text=text.strip())
-
-
-def _make_passage(recorded: e.Recorded, message: Message, name: str) -> Passage:
+def _make_utterance(recorded: e.Recorded, message: Message, name: str) -> Utterance:
     files = [
         "recording" if isinstance(part, Audio) else part.name or "picture"
         for part in message.parts
         if isinstance(part, File | Image | Audio)
     ]
-    return Passage(recorded.n, recorded.at, name, _read_text(message), tuple(files))
+    return Utterance(recorded.n, recorded.at, name, _read_text(message), tuple(files))
 
 
 def _read_text(message: Message) -> str:
@@ -91,16 +86,16 @@ def _read_text(message: Message) -> str:
 
 
 def render_markdown(
-    title: str, passages: Sequence[Passage], agent: str, zone: tzinfo | None
+    title: str, utterances: Sequence[Utterance], agent: str, zone: tzinfo | None
 ) -> str:
     """The conversation as one Markdown document."""
     blocks = [f"# {title}"]
-    for passage in passages:
-        when = _format_time(passage.at, zone)
-        blocks.append(f"## {passage.name or agent}, {when}")
-        if passage.text:
-            blocks.append(passage.text)
-        blocks += [f"- file: {name}" for name in passage.files]
+    for utterance in utterances:
+        when = _format_time(utterance.at, zone)
+        blocks.append(f"## {utterance.name or agent}, {when}")
+        if utterance.text:
+            blocks.append(utterance.text)
+        blocks += [f"- file: {name}" for name in utterance.files]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -125,40 +120,50 @@ blockquote { margin-inline: 0; padding-inline-start: 1rem;
 
 
 def render_page(
-    title: str, passages: Sequence[Passage], agent: str, zone: tzinfo | None, note: str = ""
+    title: str, utterances: Sequence[Utterance], agent: str, zone: tzinfo | None, note: str = ""
 ) -> str:
     """The conversation as one page without scripts, which loads nothing. `note` is shown below the
     title."""
     parser = make_parser()
     articles = []
-    for passage in passages:
-        who = escape(passage.name or agent)
-        kind = "person" if passage.name else "agent"
-        files = "".join(f"<li>{escape(name)}</li>" for name in passage.files)
+    for utterance in utterances:
+        who = escape(utterance.name or agent)
+        kind = "person" if utterance.name else "agent"
+        files = "".join(f"<li>{escape(name)}</li>" for name in utterance.files)
         articles.append(
             f'<article class="{kind}">'
-            f'<p class="who">{who}, {_format_time(passage.at, zone)}</p>'
-            f"{render_text(parser, passage)}{f'<ul>{files}</ul>' if files else ''}"
+            f'<p class="who">{who}, {_format_time(utterance.at, zone)}</p>'
+            f"{render_text(parser, utterance)}{f'<ul>{files}</ul>' if files else ''}"
             "</article>"
         )
     body = "\n".join(articles) or '<p class="note">Nothing was said here.</p>'
+    told = f'<p class="note">{escape(note)}</p>' if note else ""
+    return _wrap_page(title, f"{told}\n{body}")
+
+
+def render_notice(title: str, text: str) -> str:
+    """A page of the same look that says one thing."""
+    return _wrap_page(title, f"<p>{escape(text)}</p>")
+
+
+def _wrap_page(title: str, body: str) -> str:
+    """`body` is HTML."""
+    heading = escape(title)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="robots" content="noindex, nofollow">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n"
-        f"<body><main><h1>{escape(title)}</h1>"
-        f'{f"""<p class="note">{escape(note)}</p>""" if note else ""}'
-        f"\n{body}\n</main></body></html>\n"
+        f"<title>{heading}</title><style>{STYLE}</style></head>\n"
+        f"<body><main><h1>{heading}</h1>\n{body}\n</main></body></html>\n"
     )
 
 
-def render_text(parser: MarkdownIt, passage: Passage) -> str:
+def render_text(parser: MarkdownIt, utterance: Utterance) -> str:
     """What was said, as HTML: an answer is Markdown, what a person wrote stays as it was
     written."""
-    if passage.name or len(passage.text) > MAX_MARKDOWN_CHARS:
-        return f'<div class="plain">{escape(passage.text)}</div>' if passage.text else ""
-    return str(parser.render(passage.text))
+    if utterance.name or len(utterance.text) > MAX_MARKDOWN_CHARS:
+        return f'<div class="plain">{escape(utterance.text)}</div>' if utterance.text else ""
+    return str(parser.render(utterance.text))
 
 
 def make_parser() -> MarkdownIt:

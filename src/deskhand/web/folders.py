@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import Annotated
 
 import msgspec
 
-from ..store.base import ARCHIVE, FIRST_PAGE, ListPlace
+from ..store.base import FIRST_PAGE, ListPlace
 from ..types.options import FOLDER_CHARS, SessionOptions
+from .conversations import to_receipt_view
 from .errors import bad_request, not_found
 from .routing import Call, Endpoint
 
@@ -40,8 +42,7 @@ class MovedView(msgspec.Struct, frozen=True):
 
 async def list_folders(call: Call) -> FoldersView:
     found = await call.web.store.folders(call.principal)
-    archived = found.pop(ARCHIVE, 0)
-    return FoldersView([FolderView(name, count) for name, count in found.items()], archived)
+    return FoldersView(list(starmap(FolderView, found.folders.items())), found.archived)
 
 
 async def rename_folder(call: Call) -> MovedView:
@@ -66,7 +67,8 @@ async def _move_all(call: Call, to: str) -> MovedView:
     while rows := await call.web.store.sessions(call.principal, PAGE_ROWS, behind, place):
         for row in rows:
             options = SessionOptions(folder=to)
-            await call.web.door.configure(row.session, call.principal, options)
+            receipt = await call.web.door.configure(row.session, call.principal, options)
+            to_receipt_view(call, receipt)  # raises for one that they may not move
         moved += len(rows)
         behind = rows[-1].last_at, rows[-1].session
     if not moved:

@@ -3,17 +3,19 @@ waiting. What waits for an answer is listed by `/api/approvals`."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Literal
 
 import msgspec
 
 from ..store.base import LAST_SEQ
 from ..store.queries import (
-    TurnStory,
+    TurnOpening,
+    find_last_answer,
     find_session_row,
+    find_turn_opening,
     inbox_seen_by,
     set_inbox_seen,
-    tell_turn,
 )
 from ..types.events import Recorded, TurnEnded
 from ..types.identity import Principal
@@ -22,15 +24,15 @@ from .routing import Call, Endpoint
 
 LONG_S = 60.0
 """Who began a turn that takes as long may have gone away."""
+KEPT_S = 14 * 24 * 3600.0
+"""What is older is in its conversation alone."""
 BATCH = 60
-MAX_SCANNED = 600
-"""So many turns are looked at for one page: most are no news."""
 TEXT_CHARS = 240
 
-Maker = Literal["you", "job", "agent"]
+StartedBy = Literal["you", "job", "agent"]
 
 
-class NewsView(msgspec.Struct, frozen=True):
+class InboxItem(msgspec.Struct, frozen=True):
     """A turn that failed or finished. `by` is who began it: `you`, a `job`, or another `agent`.
     `text` is how the answer begins, or why there was none; `took_s` is how long it took. `is_new`:
     it came after what the caller has seen."""
@@ -39,7 +41,7 @@ class NewsView(msgspec.Struct, frozen=True):
     n: int
     at: float
     kind: Literal["finished", "failed"]
-    by: Maker
+    by: StartedBy
     name: str
     key: str
     title: str
@@ -50,10 +52,9 @@ class NewsView(msgspec.Struct, frozen=True):
 
 class InboxView(msgspec.Struct, frozen=True, omit_defaults=True):
     """The latest first. For the next page send `more` as `before`; it is left out on the last
-    page. `unseen` is how many of this page are new."""
+    page."""
 
-    news: list[NewsView]
-    unseen: int
+    items: list[InboxItem]
     more: int | None = None
 
 
@@ -62,77 +63,113 @@ class InboxPage(msgspec.Struct, frozen=True):
     before: Annotated[int, msgspec.Meta(ge=1, le=LAST_SEQ)] | None = None
 
 
+class CountFrom(msgspec.Struct, frozen=True):
+    """`after`: count what came after the event with this `seq`."""
+
+    after: Annotated[int, msgspec.Meta(ge=0, le=LAST_SEQ)] = 0
+
+
+class InboxCount(msgspec.Struct, frozen=True):
+    """How many items are new. What comes later is counted `after` the event with this `seq`."""
+
+    unseen: int
+    seq: int
+
+
 class Seen(msgspec.Struct, frozen=True):
     """All up to the event with this `seq` is seen."""
 
     seq: Annotated[int, msgspec.Meta(ge=0, le=LAST_SEQ)]
 
 
-async def list_news(call: Call) -> InboxView:
+class MissedTurn(msgspec.Struct, frozen=True):
+    """A turn that its person did not see end."""
+
+    ended: Recorded
+    event: TurnEnded
+    by: StartedBy
+    took_s: float
+
+
+async def list_inbox(call: Call) -> InboxView:
+    seen = await inbox_seen_by(call.web.store, call.principal.id)
+    found = list[InboxItem]()
+    async for missed in _iter_missed(call, call.query.before or LAST_SEQ):
+        found.append(await _make_item(call, missed, seen))
+        if len(found) == call.query.limit:
+            return InboxView(found, missed.ended.seq)
+    return InboxView(found)
+
+
+async def count_inbox(call: Call) -> InboxCount:
     store = call.web.store
-    query = call.query
-    seen = await inbox_seen_by(store, call.principal.id)
-    found = list[NewsView]()
-    before = query.before or LAST_SEQ
-    for _ in range(MAX_SCANNED // BATCH):
-        ended = await store.latest_events(call.principal, ("turn_ended",), BATCH, before)
-        if not ended:
-            return _make_page(found, None)
+    seq = store.last_seq()
+    after = max(call.query.after, await inbox_seen_by(store, call.principal.id))
+    return InboxCount(len([missed async for missed in _iter_missed(call, seq + 1, after)]), seq)
+
+
+async def _iter_missed(call: Call, before: int, after: int = 0) -> AsyncIterator[MissedTurn]:
+    """The turns between these events that the caller missed, the latest first."""
+    oldest = call.web.clock.now() - KEPT_S
+    while ended := await call.web.store.latest_events(
+        call.principal, ("turn_ended",), BATCH, before
+    ):
         for recorded in reversed(ended):
-            before = recorded.seq
-            news = await _find_news(call, recorded, seen)
-            if news is not None:
-                found.append(news)
-            if len(found) == query.limit:
-                return _make_page(found, before)
-    return _make_page(found, before)
+            if recorded.seq <= after or recorded.at < oldest:
+                return
+            missed = await _find_missed(call, recorded)
+            if missed is not None:
+                yield missed
+        before = ended[0].seq
 
 
-def _make_page(found: list[NewsView], more: int | None) -> InboxView:
-    return InboxView(found, sum(news.is_new for news in found), more)
-
-
-async def _find_news(call: Call, recorded: Recorded, seen: int) -> NewsView | None:
-    """What there is to tell of this turn; None where its person saw it end, or it is not theirs."""
+async def _find_missed(call: Call, recorded: Recorded) -> MissedTurn | None:
+    """None where its person saw it end, or it is not theirs."""
     event = recorded.event
     if not isinstance(event, TurnEnded) or event.reason == "stopped":
         return None
-    story = await tell_turn(call.web.store, recorded.session, recorded.n)
-    by = _whose(call.principal, story)
-    if by is None:
+    opening = await find_turn_opening(call.web.store, recorded.session, recorded.n)
+    by = _started_by(call.principal, opening)
+    if opening is None or by is None:
         return None
-    took_s = max(0.0, recorded.at - story.began_at)
-    failed = event.is_unanswered
-    if by == "you" and not failed and took_s < LONG_S:
+    took_s = max(0.0, recorded.at - opening.at)
+    if by == "you" and not event.is_unanswered and took_s < LONG_S:
         return None
-    row = await find_session_row(call.web.store, recorded.session)
-    text = " ".join((event.said or story.answer).split())[:TEXT_CHARS]
-    return NewsView(
-        seq=recorded.seq,
-        n=recorded.n,
-        at=recorded.at,
-        kind="failed" if failed else "finished",
-        by=by,
-        name=format_session_name(recorded.session, call.principal, call.web.admin.agents[0]),
-        key=recorded.session,
-        title=row.title if row is not None else "",
-        text=text,
-        took_s=took_s,
-        is_new=recorded.seq > seen,
-    )
+    return MissedTurn(recorded, event, by, took_s)
 
 
-def _whose(caller: Principal, story: TurnStory) -> Maker | None:
+def _started_by(caller: Principal, opening: TurnOpening | None) -> StartedBy | None:
     """Who began it, as the caller sees it; None where it was begun by and for somebody else."""
-    who = story.principal
-    if who is None:
+    if opening is None:
         return None
+    who = opening.principal
     if who.kind == "person":
         return "you" if who.id == caller.id else None
     person = who.on_behalf_of
-    if person not in ("", caller.id) or (not person and "owner" not in caller.roles):
+    is_theirs = person == caller.id if person else "owner" in caller.roles
+    if not is_theirs:
         return None
     return "job" if who.kind == "clock" else "agent"
+
+
+async def _make_item(call: Call, missed: MissedTurn, seen: int) -> InboxItem:
+    store = call.web.store
+    ended = missed.ended
+    row = await find_session_row(store, ended.session)
+    text = missed.event.said or await find_last_answer(store, ended.session, ended.n)
+    return InboxItem(
+        seq=ended.seq,
+        n=ended.n,
+        at=ended.at,
+        kind="failed" if missed.event.is_unanswered else "finished",
+        by=missed.by,
+        name=format_session_name(ended.session, call.principal, call.web.admin.agents[0]),
+        key=ended.session,
+        title=row.title if row is not None else "",
+        text=" ".join(text.split())[:TEXT_CHARS],
+        took_s=missed.took_s,
+        is_new=ended.seq > seen,
+    )
 
 
 async def mark_seen(call: Call) -> Seen:
@@ -145,10 +182,20 @@ ENDPOINTS = (
         "GET",
         "/api/inbox",
         "read",
-        list_news,
+        list_inbox,
         "List what failed, and what finished while you were not waiting",
         query=InboxPage,
         returns=InboxView,
+        tag="conversations",
+    ),
+    Endpoint(
+        "GET",
+        "/api/inbox/count",
+        "read",
+        count_inbox,
+        "Count what is new in the inbox",
+        query=CountFrom,
+        returns=InboxCount,
         tag="conversations",
     ),
     Endpoint(

@@ -11,13 +11,13 @@ from .admin import agents_for
 from .memory_views import (
     ContradictionView,
     Correction,
-    Decision,
+    FactDecision,
     FactDetail,
+    FactMerge,
     MemoriesView,
     MemoryQuery,
-    Merge,
+    MemoryReader,
     Pinning,
-    Reader,
     Sharing,
 )
 from .routing import Call, Endpoint
@@ -25,8 +25,8 @@ from .routing import Call, Endpoint
 _ID_DIGITS = 15
 
 
-def _reader(call: Call) -> Reader:
-    return Reader(call.principal, tuple(agents_for(call)))
+def _reader(call: Call) -> MemoryReader:
+    return MemoryReader(call.principal, tuple(agents_for(call)))
 
 
 async def _find_id(call: Call) -> int:
@@ -58,7 +58,7 @@ async def correct(call: Call) -> FactDetail:
 
 
 async def merge(call: Call) -> FactDetail:
-    body: Merge = call.body
+    body: FactMerge = call.body
     id_ = await _find_id(call)
     return await call.web.memory.merge(_reader(call), id_, body.other, body.text)
 
@@ -72,7 +72,7 @@ async def pin(call: Call) -> FactDetail:
 
 
 async def decide(call: Call) -> FactDetail:
-    body: Decision = call.body
+    body: FactDecision = call.body
     id_ = await _find_id(call)
     return await call.web.memory.decide(_reader(call), id_, body.other, both=body.both)
 
@@ -142,10 +142,10 @@ ENDPOINTS = (
         tag="memory",
     ),
     _change("correct", correct, "Replace a memory by its correction", Correction),
-    _change("merge", merge, "Replace two memories by one that says the same", Merge),
+    _change("merge", merge, "Replace two memories by one that says the same", FactMerge),
     _change("share", share, "Tell a memory to everybody, or to nobody but you", Sharing),
     _change("pin", pin, "Tell a memory in every conversation, or only where it fits", Pinning),
-    _change("decide", decide, "Keep one of two contradicting memories, or both", Decision),
+    _change("decide", decide, "Keep one of two contradicting memories, or both", FactDecision),
     _change("approve", approve, "Approve a held memory, or keep a candidate"),
     _change("forget", forget, "Forget a memory; undo brings it back"),
     _change("undo", undo, "Undo the last change of a memory"),

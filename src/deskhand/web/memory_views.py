@@ -12,10 +12,10 @@ from ..types.identity import Principal
 MAX_NUMBER = 1 << 60
 MAX_LISTED = 200
 FACT_CHARS = 2_000
-Which = Literal["all", "own", "shared", "pinned", "held", "forgotten"]
+FactFilter = Literal["all", "own", "shared", "pinned", "held", "forgotten"]
 
 
-class Reader(msgspec.Struct, frozen=True):
+class MemoryReader(msgspec.Struct, frozen=True):
     """Who asks, and the agents that they may talk to."""
 
     principal: Principal
@@ -29,7 +29,7 @@ class MemoryQuery(msgspec.Struct, frozen=True):
     `more` of the page before."""
 
     q: Annotated[str, Meta(max_length=1_000)] = ""
-    which: Which = "all"
+    which: FactFilter = "all"
     before: Annotated[int, Meta(ge=0, le=MAX_NUMBER)] = 0
     limit: Annotated[int, Meta(ge=1, le=MAX_LISTED)] = 50
 
@@ -102,7 +102,7 @@ class Correction(msgspec.Struct, frozen=True):
     text: Annotated[str, Meta(min_length=1, max_length=FACT_CHARS)]
 
 
-class Merge(msgspec.Struct, frozen=True):
+class FactMerge(msgspec.Struct, frozen=True):
     """`other` is the fact that says the same; `text` says what both do, '' for the text of the
     first."""
 
@@ -122,7 +122,7 @@ class Pinning(msgspec.Struct, frozen=True):
     pinned: bool
 
 
-class Decision(msgspec.Struct, frozen=True):
+class FactDecision(msgspec.Struct, frozen=True):
     """`other` is the fact that contradicts this one. It is closed, unless `both` hold."""
 
     other: int

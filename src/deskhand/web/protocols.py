@@ -37,7 +37,7 @@ from .job_views import (
     RunView,
     Scheduler,
 )
-from .memory_views import ContradictionView, FactDetail, MemoriesView, MemoryQuery, Reader
+from .memory_views import ContradictionView, FactDetail, MemoriesView, MemoryQuery, MemoryReader
 from .proposal_views import ProposalDetail, ProposalView
 from .settings import AgentServerConfig
 from .setup_views import CheckView, ConnectedView, Key, NewChannel, ProbeView, SetupView
@@ -77,6 +77,11 @@ class AdminBackend(Protocol):
     @property
     def agents(self) -> Sequence[str]:
         """The names of the agents. The first is the default."""
+        ...
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone of the settings."""
         ...
 
     async def owner_name(self) -> str:
@@ -292,39 +297,39 @@ class MemoryBackend(Protocol):
     holds afterwards.
     """
 
-    async def list_facts(self, reader: Reader, query: MemoryQuery) -> MemoriesView: ...
+    async def list_facts(self, reader: MemoryReader, query: MemoryQuery) -> MemoriesView: ...
 
-    async def list_contradictions(self, reader: Reader) -> list[ContradictionView]:
+    async def list_contradictions(self, reader: MemoryReader) -> list[ContradictionView]:
         """Pairs that contradict each other by their form, except those that somebody said both
         hold."""
         ...
 
-    async def require(self, reader: Reader, id_: int) -> int:
+    async def require(self, reader: MemoryReader, id_: int) -> int:
         """The id, if the reader may see this fact."""
         ...
 
-    async def get_fact(self, reader: Reader, id_: int) -> FactDetail: ...
+    async def get_fact(self, reader: MemoryReader, id_: int) -> FactDetail: ...
 
-    async def correct(self, reader: Reader, id_: int, text: str) -> FactDetail: ...
+    async def correct(self, reader: MemoryReader, id_: int, text: str) -> FactDetail: ...
 
-    async def merge(self, reader: Reader, id_: int, other: int, text: str) -> FactDetail: ...
+    async def merge(self, reader: MemoryReader, id_: int, other: int, text: str) -> FactDetail: ...
 
-    async def share(self, reader: Reader, id_: int, shared: bool) -> FactDetail:
+    async def share(self, reader: MemoryReader, id_: int, shared: bool) -> FactDetail:
         """Tell it to everybody, or to nobody but this reader. Unless an owner shares it, it waits
         for one."""
         ...
 
-    async def pin(self, reader: Reader, id_: int, pinned: bool) -> FactDetail: ...
+    async def pin(self, reader: MemoryReader, id_: int, pinned: bool) -> FactDetail: ...
 
-    async def decide(self, reader: Reader, id_: int, other: int, *, both: bool) -> FactDetail:
+    async def decide(self, reader: MemoryReader, id_: int, other: int, *, both: bool) -> FactDetail:
         """Close `other`, which contradicts this fact; or with `both`, never ask again."""
         ...
 
-    async def approve(self, reader: Reader, id_: int) -> FactDetail: ...
+    async def approve(self, reader: MemoryReader, id_: int) -> FactDetail: ...
 
-    async def forget(self, reader: Reader, id_: int) -> FactDetail: ...
+    async def forget(self, reader: MemoryReader, id_: int) -> FactDetail: ...
 
-    async def undo(self, reader: Reader, id_: int) -> FactDetail:
+    async def undo(self, reader: MemoryReader, id_: int) -> FactDetail:
         """Undo the last thing that happened to it."""
         ...
 
@@ -433,8 +438,6 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     """The version of Deskhand."""
     redact: Callable[[str], str]
     """Replaces secrets in a text."""
-    zone: Callable[[], tzinfo]
-    """The time zone of the settings."""
     sign_in: SignIn | None = None
     """How people sign in at a provider, where one is set."""
     proxied_hosts: frozenset[str] = frozenset()

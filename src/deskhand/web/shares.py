@@ -17,7 +17,13 @@ from ..types.events import Recorded
 from ..types.identity import Principal
 from ..types.people import OWNER_NAME
 from ..types.shares import MAX_SHARE_DAYS, Share
-from .conversation_text import STYLE, list_passages, render_markdown, render_page
+from .conversation_text import (
+    STYLE,
+    list_utterances,
+    render_markdown,
+    render_notice,
+    render_page,
+)
 from .errors import not_found
 from .names import format_session_name
 from .routing import Call, Endpoint
@@ -32,11 +38,17 @@ PAGE_HEADERS = {
     "x-robots-tag": "noindex, nofollow",
 }
 """Those of a page that has a style and nothing else."""
-
-
 SHARED_NOTE = (
     "A conversation with an AI agent, shared to be read. Files and tool calls are left out."
 )
+ENDED_TITLE = "This link does not work any more"
+ENDED_TEXT = "Its time is over, or it was revoked. Ask the person who gave it to you for a new one."
+FILE_KINDS = {
+    "markdown": ("md", "text/markdown"),
+    "html": ("html", "text/html"),
+    "json": ("json", "application/json"),
+}
+"""The ending and the media type of each form of a saved conversation."""
 
 
 class ExportForm(msgspec.Struct, frozen=True):
@@ -71,23 +83,25 @@ class RevokedView(msgspec.Struct, frozen=True):
 async def export(call: Call) -> Response:
     session = await require_session(call)
     title = (await require_row(call, session)).title or "Conversation"
-    log = await call.web.store.events(session)
     form = call.query.format
-    if form == "json":
-        data, kind, ending = msgspec.json.encode(log), "application/json", "json"
-    elif form == "html":
-        page = await _render(call, session, title, log)
-        data, kind, ending = page.encode(), "text/html", "html"
-    else:
-        names = await _people_names(call)
-        passages = list_passages(log, names)
-        text = render_markdown(title, passages, _agent_label(session), call.web.zone())
-        data, kind, ending = text.encode(), "text/markdown", "md"
-    name = quote(f"{title[:80].strip() or 'conversation'}.{ending}", safe="")
+    ending, media = FILE_KINDS[form]
+    name = quote(f"{title[:80].strip()}.{ending}", safe="")
     headers = {"content-disposition": f"attachment; filename*=utf-8''{name}"}
     if form == "html":
         headers |= PAGE_HEADERS
-    return Response(data, media_type=kind, headers=headers)
+    return Response(
+        await _write_file(call, form, session, title), media_type=media, headers=headers
+    )
+
+
+async def _write_file(call: Call, form: str, session: str, title: str) -> str | bytes:
+    log = await call.web.store.events(session)
+    if form == "json":
+        return msgspec.json.encode(log)
+    if form == "html":
+        return await _render(call, session, title, log)
+    utterances = list_utterances(log, await _people_names(call))
+    return render_markdown(title, utterances, _agent_label(session), call.web.admin.zone)
 
 
 async def share(call: Call) -> ShareView:
@@ -118,11 +132,12 @@ async def revoke(call: Call) -> RevokedView:
 
 
 async def show(call: Call) -> Response:
-    """A shared conversation, for whoever has the link."""
+    """A shared conversation, for whoever has the link. People follow it, so a page is the answer in
+    any case."""
     shared = await call.web.shares.find(call.path("secret"))
     row = await find_session_row(call.web.store, shared.session) if shared else None
     if shared is None or row is None:
-        raise not_found("such link, or it does not hold any more")
+        return HTMLResponse(render_notice(ENDED_TITLE, ENDED_TEXT), 404, PAGE_HEADERS)
     log = await call.web.store.events(shared.session)
     page = await _render(call, shared.session, row.title or "Conversation", log, shared)
     return HTMLResponse(page, headers=PAGE_HEADERS)
@@ -132,9 +147,9 @@ async def _render(
     call: Call, session: str, title: str, log: list[Recorded], shared: Share | None = None
 ) -> str:
     last_n = None if shared is None else shared.last_n
-    passages = list_passages(log, await _people_names(call), last_n)
+    utterances = list_utterances(log, await _people_names(call), last_n)
     note = "" if shared is None else SHARED_NOTE
-    return render_page(title, passages, _agent_label(session), call.web.zone(), note)
+    return render_page(title, utterances, _agent_label(session), call.web.admin.zone, note)
 
 
 async def _people_names(call: Call) -> Callable[[Principal], str]:

@@ -15,11 +15,10 @@ from .visible_sessions import require_session
 
 
 class WaitingView(msgspec.Struct, frozen=True):
-    """A message of the caller that waits. `id` is the client's own id for it, '' where it came by
-    another way; `at` is when it was written, seconds since the epoch."""
+    """A message of the caller that waits. `inbox_id` is that of its receipt; `at` is when it was
+    written, seconds since the epoch."""
 
     inbox_id: int
-    id: str
     text: str
     files: tuple[Attached, ...]
     when: When
@@ -29,7 +28,7 @@ class WaitingView(msgspec.Struct, frozen=True):
 async def list_waiting(call: Call) -> list[WaitingView]:
     session = await require_session(call)
     rows = await call.web.store.list_waiting(session)
-    return [_make_view(row) for row in _find_theirs(call, rows)]
+    return [_make_view(row, message) for row, message in _find_theirs(call, rows)]
 
 
 async def withdraw(call: Call) -> ReceiptView:
@@ -39,7 +38,8 @@ async def withdraw(call: Call) -> ReceiptView:
     session = await require_session(call)
     wanted = call.path("inbox_id")
     rows = await call.web.store.list_waiting(session)
-    row = next((one for one in _find_theirs(call, rows) if str(one.inbox_id) == wanted), None)
+    theirs = (row for row, _ in _find_theirs(call, rows))
+    row = next((one for one in theirs if str(one.inbox_id) == wanted), None)
     if row is None:
         raise HttpProblem(409, "not_waiting", "This message does not wait any more: it was read.")
     inbound = row.inbound
@@ -54,11 +54,11 @@ async def withdraw(call: Call) -> ReceiptView:
     return to_receipt_view(call, await call.web.door.submit(deletion))
 
 
-def _find_theirs(call: Call, rows: Sequence[Waiting]) -> list[Waiting]:
-    """The messages of the caller among these that nobody has taken back."""
+def _find_theirs(call: Call, rows: Sequence[Waiting]) -> list[tuple[Waiting, Message]]:
+    """The rows of the caller's messages that nobody has taken back, each with the message."""
     gone = {row.inbound.body.of for row in rows if isinstance(row.inbound.body, Deletion)}
     return [
-        row
+        (row, row.inbound.body.message)
         for row in rows
         if row.principal.id == call.principal.id
         and isinstance(row.inbound.body, Said)
@@ -66,19 +66,14 @@ def _find_theirs(call: Call, rows: Sequence[Waiting]) -> list[Waiting]:
     ]
 
 
-def _make_view(row: Waiting) -> WaitingView:
-    inbound = row.inbound
-    body = inbound.body
-    message = body.message if isinstance(body, Said) else Message("user", ())
-    by_client = inbound.external_id.startswith(f"{row.principal.id}:")
-    files = tuple(map(_make_attached, message.parts))
+def _make_view(row: Waiting, message: Message) -> WaitingView:
+    files = map(_make_attached, message.parts)
     return WaitingView(
-        row.inbox_id,
-        inbound.external_id.partition(":")[2] if by_client else "",
-        message.own_text,
-        tuple(file for file in files if file is not None),
-        inbound.when,
-        inbound.at,
+        inbox_id=row.inbox_id,
+        text=message.own_text,
+        files=tuple(file for file in files if file is not None),
+        when=row.inbound.when,
+        at=row.inbound.at,
     )
 
 

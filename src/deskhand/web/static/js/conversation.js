@@ -2,6 +2,7 @@
 
 import { Ask } from "./asks.js";
 import { Composer } from "./composer.js";
+import { DrawerButton } from "./drawer-button.js";
 import { Find, finding } from "./find.js";
 import { allText } from "./fold-items.js";
 import { Icon, IconButton } from "./icons.js";
@@ -10,16 +11,7 @@ import { currentSession } from "./list.js";
 import { useFetch } from "./panels/parts.js";
 import { sendMessage } from "./sending.js";
 import { openSessionMenu } from "./session-row.js";
-import {
-  attempt,
-  currentUser,
-  developer,
-  drawer,
-  hasScope,
-  panel,
-  route,
-  updateSession,
-} from "./state.js";
+import { attempt, currentUser, developer, hasScope, panel, route, updateSession } from "./state.js";
 import { missingReason, talk, unsentMessages } from "./talk.js";
 import { Log } from "./turns.js";
 import { speaking, stopSpeaking } from "./voice.js";
@@ -97,14 +89,7 @@ function ConversationHead() {
   ];
   return html`
     <header class="head">
-      <${IconButton}
-        name="menu"
-        label="Show the conversations"
-        class="ib only-narrow"
-        onClick=${() => {
-          drawer.value = true;
-        }}
-      />
+      <${DrawerButton} />
       ${
         editing
           ? html`

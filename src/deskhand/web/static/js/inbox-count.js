@@ -7,12 +7,13 @@ import { currentUser } from "./state.js";
 
 const SOON_MS = 800;
 const unseen = signal(0);
-/** Grows when something ended anywhere: what shows the inbox loads it again. */
+/** Grows when something new is in the inbox: what shows it loads it again. */
 export const inboxChanges = signal(0);
 /** How many questions wait for this person, and how much finished or failed since they looked. */
 export const inboxCount = computed(() => asks.value.length + unseen.value);
 
 let timer;
+let countedTo = 0; // the last event that was looked at
 
 effect(() => {
   if (!endedTurns.value) return;
@@ -20,10 +21,13 @@ effect(() => {
   timer = setTimeout(countInbox, SOON_MS);
 });
 
+/** Count what is new: all of it first, then what came since. */
 export async function countInbox() {
   try {
-    unseen.value = (await get("/api/inbox?limit=20")).unseen;
-    inboxChanges.value += 1;
+    const found = await get(`/api/inbox/count?after=${countedTo}`);
+    unseen.value += found.unseen;
+    countedTo = found.seq;
+    if (found.unseen) inboxChanges.value += 1;
   } catch {
     /* the badge says what it said */
   }
@@ -40,5 +44,7 @@ effect(() => {
 });
 
 effect(() => {
-  if (currentUser.value === null) unseen.value = 0;
+  if (currentUser.value !== null) return;
+  unseen.value = 0;
+  countedTo = 0;
 });

@@ -17,7 +17,7 @@ export function openMenu(anchor, label, items) {
     menu.value?.anchor === anchor ? null : { anchor, label, items: items.filter(Boolean) };
 }
 
-export const isMenuOf = (anchor) => Boolean(anchor) && menu.value?.anchor === anchor;
+const isMenuOf = (anchor) => Boolean(anchor) && menu.value?.anchor === anchor;
 
 /** What draws the open menu; it stands once in the page. */
 export function MenuLayer() {
@@ -30,6 +30,10 @@ function Menu({ anchor, label, items }) {
     menu.value = null;
     if (refocus) anchor.focus();
   };
+  useLayoutEffect(() => {
+    anchor.setAttribute("aria-expanded", "true");
+    return () => anchor.removeAttribute("aria-expanded");
+  }, [anchor]);
   useLayoutEffect(() => {
     box.current.showPopover();
     placeBeside(box.current, anchor);

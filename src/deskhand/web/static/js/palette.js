@@ -4,6 +4,7 @@ import { stopTurn } from "./actions.js";
 import { finding } from "./find.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { moreSessions, pinnedSessions, sessions } from "./list.js";
+import { Modal } from "./modal.js";
 import { More, usePages } from "./more.js";
 import { PAGES } from "./settings-pages.js";
 import {
@@ -88,16 +89,13 @@ function useTitles(query) {
 }
 
 export function Palette() {
-  const box = useRef();
   const list = useRef();
   const [query, setQuery] = useState("");
   const [chosen, setChosen] = useState(0);
   const titles = useTitles(query);
-  useLayoutEffect(() => {
-    const before = document.activeElement;
-    box.current.showModal(); // before the next key is pressed
-    return () => before?.focus?.();
-  }, []);
+  const close = () => {
+    palette.value = false;
+  };
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const named = listCommands().filter(([label]) =>
     words.every((word) => label.toLowerCase().includes(word)),
@@ -139,18 +137,7 @@ export function Palette() {
       area.scrollTop = top - area.clientHeight / 2;
   }, [chosen]);
   return html`
-    <dialog
-      class="palette"
-      ref=${box}
-      aria-label="Commands"
-      onCancel=${(event) => {
-        event.preventDefault();
-        palette.value = false;
-      }}
-      onClick=${(event) => {
-        if (event.target === box.current) palette.value = false;
-      }}
-    >
+    <${Modal} class="palette" label="Commands" close=${close}>
       <input
         class="input"
         role="combobox"
@@ -197,6 +184,6 @@ export function Palette() {
           html`<${More} key=${found.length} more=${titles.more} label="More conversations" />`
         }
       </div>
-    </dialog>
+    <//>
   `;
 }

@@ -1,6 +1,7 @@
 // A dialog that asks for one line of text.
 
 import { html, signal, useLayoutEffect, useRef } from "./lib.js";
+import { Modal } from "./modal.js";
 
 const asked = signal(null); // {title, label, value, button, resolve}
 
@@ -16,45 +17,31 @@ export function PromptLayer() {
 }
 
 function Prompt({ title, label, value = "", button, maxlength = 80, resolve }) {
-  const box = useRef();
-  useLayoutEffect(() => {
-    const before = document.activeElement;
-    box.current.showModal();
-    box.current.querySelector("input").select();
-    return () => before?.focus?.();
-  }, []);
+  const field = useRef();
+  useLayoutEffect(() => field.current.select(), []);
   const answer = (text) => {
     asked.value = null;
     resolve(text.trim());
   };
   return html`
-    <dialog
-      class="prompt"
-      ref=${box}
-      aria-labelledby="prompt-title"
-      onCancel=${(event) => {
-        event.preventDefault();
-        answer("");
-      }}
-      onClick=${(event) => event.target === box.current && answer("")}
-    >
+    <${Modal} class="prompt" label=${title} close=${() => answer("")}>
       <form
         class="stack"
         onSubmit=${(event) => {
           event.preventDefault();
-          answer(new FormData(event.target).get("text"));
+          answer(field.current.value);
         }}
       >
-        <h2 id="prompt-title">${title}</h2>
+        <h2>${title}</h2>
         <label class="field">
           <span>${label}</span>
-          <input class="input" name="text" maxlength=${maxlength} defaultValue=${value} required />
+          <input class="input" ref=${field} maxlength=${maxlength} defaultValue=${value} required />
         </label>
         <div class="row end">
           <button type="button" class="btn" onClick=${() => answer("")}>Cancel</button>
           <button class="btn main">${button}</button>
         </div>
       </form>
-    </dialog>
+    <//>
   `;
 }

@@ -1,10 +1,11 @@
 // Settings: everything that does not belong to one conversation.
 
-import { Icon, IconButton } from "./icons.js";
+import { DrawerButton } from "./drawer-button.js";
+import { Icon } from "./icons.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, useEffect, useRef } from "./lib.js";
 import { asks } from "./list.js";
-import { drawer, route } from "./state.js";
+import { route } from "./state.js";
 
 /** Id, name and icon of each page, in their order. */
 export const PAGES = [
@@ -48,14 +49,7 @@ export function SettingsView() {
   return html`
     <div class="settings-view">
       <header class="head">
-        <${IconButton}
-          name="menu"
-          label="Show the conversations"
-          class="ib only-narrow"
-          onClick=${() => {
-            drawer.value = true;
-          }}
-        />
+        <${DrawerButton} />
         <h1 class="title">Settings</h1>
       </header>
       <div class="settings-view-body">

@@ -3,7 +3,8 @@
 import { call, get, post, sessionPath } from "./api.js";
 import { formatDateTime } from "./format.js";
 import { Icon } from "./icons.js";
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
+import { html, useEffect, useState } from "./lib.js";
+import { Modal } from "./modal.js";
 import { announce, attempt } from "./state.js";
 
 const DAYS = [
@@ -14,7 +15,7 @@ const DAYS = [
 
 /** The links of this conversation: {name, title}. */
 export function ShareDialog({ one, close }) {
-  const box = useRef();
+  const title = one.title || "Untitled";
   const [days, setDays] = useState(7);
   const [address, setAddress] = useState("");
   const [links, setLinks] = useState([]);
@@ -23,11 +24,6 @@ export function ShareDialog({ one, close }) {
       const all = await get("/api/shares");
       setLinks(all.filter((link) => link.name === one.name));
     });
-  useLayoutEffect(() => {
-    const before = document.activeElement;
-    box.current.showModal();
-    return () => before?.focus?.();
-  }, []);
   useEffect(() => {
     loadLinks();
   }, []);
@@ -46,18 +42,9 @@ export function ShareDialog({ one, close }) {
       await loadLinks();
     });
   return html`
-    <dialog
-      class="prompt"
-      ref=${box}
-      aria-labelledby="share-title"
-      onCancel=${(event) => {
-        event.preventDefault();
-        close();
-      }}
-      onClick=${(event) => event.target === box.current && close()}
-    >
+    <${Modal} class="prompt" label=${`Share “${title}”`} close=${close}>
       <div class="stack">
-        <h2 id="share-title">Share “${one.title || "Untitled"}”</h2>
+        <h2>Share “${title}”</h2>
         <p class="small muted">
           ${
             "Anybody with the link can read what was said until now, but nothing that is said " +
@@ -114,7 +101,7 @@ export function ShareDialog({ one, close }) {
           <button type="button" class="btn" onClick=${close}>Close</button>
         </div>
       </div>
-    </dialog>
+    <//>
   `;
 }
 

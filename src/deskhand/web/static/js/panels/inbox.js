@@ -1,16 +1,17 @@
 // The inbox: what waits for an answer, what failed, and what finished while nobody was looking.
 
 import { call } from "../api.js";
+import { DrawerButton } from "../drawer-button.js";
 import { formatDateTime, formatDuration, formatTime, nameDay } from "../format.js";
-import { Icon, IconButton } from "../icons.js";
+import { Icon } from "../icons.js";
 import { clearInboxCount, inboxChanges } from "../inbox-count.js";
 import { html, useEffect, useRef } from "../lib.js";
 import { asks } from "../list.js";
 import { More, usePages } from "../more.js";
-import { attempt, drawer, sessionHref } from "../state.js";
+import { attempt, sessionHref } from "../state.js";
 import { Empty, Loaded, Section } from "./parts.js";
 
-const readPage = ({ news, more }) => ({ rows: news, next: more });
+const readPage = ({ items, more }) => ({ rows: items, next: more });
 const isSame = (one, other) => one.seq === other.seq;
 const formatWhen = (at) => (nameDay(at) === "Today" ? formatTime(at) : nameDay(at));
 const BY = { you: "", job: "job", agent: "sub-agent" };
@@ -34,14 +35,7 @@ export function Inbox() {
   return html`
     <div class="settings-view">
       <header class="head">
-        <${IconButton}
-          name="menu"
-          label="Show the conversations"
-          class="ib only-narrow"
-          onClick=${() => {
-            drawer.value = true;
-          }}
-        />
+        <${DrawerButton} />
         <h1 class="title">Inbox</h1>
         <span class="grow"></span>
         ${
@@ -58,13 +52,13 @@ export function Inbox() {
                 ? html`
                     ${
                       fresh.length > 0 &&
-                      html`<${Section} title="New"><${News} rows=${fresh} /><//>`
+                      html`<${Section} title="New"><${Items} rows=${fresh} /><//>`
                     }
                     ${
                       (fresh.length < rows.length || found.more) &&
                       html`
                         <${Section} title="Earlier">
-                          <${News} rows=${rows.filter((one) => !one.is_new)} />
+                          <${Items} rows=${rows.filter((one) => !one.is_new)} />
                           ${
                             found.more &&
                             html`<${More} key=${found.next} more=${found.more} label="Show earlier" />`
@@ -111,7 +105,7 @@ function Waiting() {
   `;
 }
 
-function News({ rows }) {
+function Items({ rows }) {
   return html`
     <ul class="rows">
       ${rows.map(

@@ -1,0 +1,16 @@
+// The button that shows the list of conversations where the screen is narrow.
+
+import { IconButton } from "./icons.js";
+import { html } from "./lib.js";
+import { drawer } from "./state.js";
+
+export const DrawerButton = () => html`
+  <${IconButton}
+    name="menu"
+    label="Show the conversations"
+    class="ib only-narrow"
+    onClick=${() => {
+      drawer.value = true;
+    }}
+  />
+`;
