@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import anyio
 import pytest
 
 from deskhand.learning.titles import INSTRUCTION, clean_title
-from deskhand.models.base import Request
+from deskhand.models.base import Item, Request
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types.errors import ModelError
 from deskhand.types.messages import Message
@@ -25,12 +26,15 @@ class Script:
         self.asked: list[Request] = []
 
     def __call__(self, request: Request) -> Message:
-        if not any(INSTRUCTION in str(part) for part in request.system):
+        if not self.is_title(request):
             return say("Very well.")
         self.asked.append(request)
         if isinstance(self.title, ModelError):
             raise self.title
         return say(self.title)
+
+    def is_title(self, request: Request) -> bool:
+        return any(INSTRUCTION in str(part) for part in request.system)
 
 
 def opened(home: Path, script: Script, **defaults: Any) -> Any:
@@ -76,6 +80,37 @@ async def test_what_a_person_has_named_keeps_its_name(tmp_path: Path) -> None:
         assert await title_of(served, "mine") == "My own" and len(script.asked) == 1
 
 
+class Renaming(ScriptedModel):
+    """A person names the conversation while it is asked for a name."""
+
+    rename: Callable[[], Awaitable[None]]
+
+    async def reply(self, request: Request) -> AsyncIterator[Item]:
+        if any(INSTRUCTION in str(part) for part in request.system):
+            await self.rename()
+        async for item in super().reply(request):
+            yield item
+
+
+async def test_what_is_named_meanwhile_keeps_its_name(tmp_path: Path) -> None:
+    model = Renaming(Script())
+    known = {"models": ["fake/large"], "cheap_model": "fake/cheap"}
+    async with serving(tmp_path, model, defaults=known) as served:
+        renamed = anyio.Event()
+
+        async def rename() -> None:
+            await served.owner.ask("PATCH", "/api/sessions/talk", {"title": "My own"})
+            await until_title(served, "talk", "My own")
+            renamed.set()
+
+        model.rename = rename
+        await talk(served, "talk", "hello there")
+        with anyio.fail_after(20):
+            await renamed.wait()
+        await talk(served, "talk", "and more")
+        assert await title_of(served, "talk") == "My own"
+
+
 @pytest.mark.parametrize(
     "defaults",
     [
@@ -91,6 +126,46 @@ async def test_who_is_not_asked(tmp_path: Path, defaults: dict[str, Any]) -> Non
         await talk(served, "talk", "hello there")
         await anyio.sleep(6)
         assert await title_of(served, "talk") == "hello there" and script.asked == []
+
+
+class Ending(BaseException):
+    """The process ends while a title is asked for."""
+
+
+async def test_a_process_that_ended_over_a_title_does_not_ask_again(tmp_path: Path) -> None:
+    script = Script()
+
+    def end(request: Request) -> Message:
+        if script.is_title(request):
+            raise Ending
+        return script(request)
+
+    known = {"models": ["fake/large"], "cheap_model": "fake/cheap"}
+    with pytest.raises(BaseExceptionGroup) as ended:
+        async with serving(tmp_path, ScriptedModel(end), defaults=known) as served:
+            await talk(served, "bad", "what ends a process")
+            await anyio.sleep(20)
+    assert ended.group_contains(Ending)
+    async with opened(tmp_path, script) as served:
+        await talk(served, "good", "hello there")
+        await until_title(served, "good", "A holiday in the Alps")
+        assert len(script.asked) == 1 and await title_of(served, "bad") == "what ends a process"
+
+
+async def test_what_failed_keeps_its_first_words(tmp_path: Path) -> None:
+    script = Script()
+
+    def fail(request: Request) -> Message:
+        if "fails" in request.messages[-1].message.text and not script.is_title(request):
+            raise ModelError("it is away")
+        return script(request)
+
+    known = {"models": ["fake/large"], "cheap_model": "fake/cheap"}
+    async with serving(tmp_path, ScriptedModel(fail), defaults=known) as served:
+        await served.owner.ask("POST", "/api/chat/bad", {"message": "this fails"})
+        await talk(served, "good", "hello there")
+        await until_title(served, "good", "A holiday in the Alps")
+        assert len(script.asked) == 1 and await title_of(served, "bad") == "this fails"
 
 
 async def test_without_an_answer_the_first_words_stay(tmp_path: Path) -> None:

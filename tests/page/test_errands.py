@@ -73,7 +73,9 @@ def cost(me: Newcomer, desk: Desk) -> None:
     me.ask("what does this cost?")
     me.click("Settings")
     me.click("Usage and cost")
-    me.sees(re.compile("scripted/desk"))
+    me.click("scripted/desk", "By model")
+    me.sees("What were the tokens of scripted/desk used for?")
+    me.sees("The dearest conversations come first.")
 
 
 @errand("Use a better model for this conversation.")
@@ -192,7 +194,9 @@ def every_morning(me: Newcomer, desk: Desk) -> None:
     me.click("Settings")
     me.click("Jobs")
     me.click("New job")
-    me.sees("every")
+    me.click("Morning brief")
+    me.click("Create job")
+    me.sees("It has not run yet.")
 
 
 @errand("What waits for me?")
@@ -220,12 +224,16 @@ def test_a_newcomer_does_it(page: Page, desk: Desk, said: str) -> None:
     try:
         ERRANDS[said](me, desk)
     finally:
-        forget_standing_answers(page)
+        clean_up(page)
 
 
-def forget_standing_answers(page: Page) -> None:
-    """Others share this Deskhand, and ask the same."""
+def clean_up(page: Page) -> None:
+    """Others share this Deskhand: no standing answer, no job and no sister stays."""
     headers = {"X-Deskhand": "1", "Origin": page.evaluate("location.origin")}
+    for job in page.request.get("/api/jobs").json():
+        if not job["builtin"]:
+            page.request.delete(f"/api/jobs/{job['name']}", headers=headers)
+    page.request.delete("/api/users/hanna", headers=headers)
     for grant in page.request.get("/api/grants").json():
         page.request.delete(f"/api/grants/{grant['id']}", headers=headers)
 

@@ -15,6 +15,7 @@ from deskhand.models.base import Request
 from deskhand.testing.clock import SetClock
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.types import events as e
+from deskhand.types.commit import Change
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text
 from deskhand.web.conversation_text import (
@@ -111,6 +112,17 @@ async def test_a_link_ends_with_its_day_and_its_maker(tmp_path: Path) -> None:
         assert (await stranger(served).ask("GET", hers["path"]))[0] == 200
         await served.people.remove_user("eve")
         assert (await stranger(served).ask("GET", hers["path"]))[0] == 404
+
+
+async def test_a_link_ends_when_its_maker_takes_no_part_any_more(served: Served) -> None:
+    await served.people.add_user("eve", "member")
+    _, eve = await served.token("eve")
+    assert (await eve.ask("POST", "/api/chat/hers", {"message": "hello"}))[0] == 200
+    _, made = await eve.ask("POST", "/api/sessions/hers/shares", {"days": 9})
+    assert (await stranger(served).ask("GET", made["path"]))[0] == 200
+    leave = Change("session_leave", ("default/web:eve:hers", "eve"))
+    await served.app.store.change([leave])
+    assert (await stranger(served).ask("GET", made["path"]))[0] == 404
 
 
 async def test_nobody_shares_what_is_not_theirs(served: Served) -> None:

@@ -51,8 +51,6 @@ def _receive(state: State, recorded: e.Recorded, event: e.MessageReceived) -> No
     if event.external_id:
         state.turn.heard.append(event.external_id)
     _track_participant(state, event)
-    if state.options.archived:
-        state.options = replace(state.options, archived=False)
 
     message = event.message
     if message.role == "user":

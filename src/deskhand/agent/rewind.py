@@ -240,7 +240,7 @@ def make_branch(
     Its title is none of those that are `taken`. Raises Refused."""
     n = past.find_rest(at_n)
     back = past.state_at(n)
-    options = past.current.options.for_branch()
+    options = past.current.options
     title = ""
     if past.heading:
         numbered = (f"{past.heading} ({number})" for number in itertools.count(2))

@@ -18,15 +18,13 @@ from ..models.side_completion import Aside, cheapest_first
 from ..store.base import SessionRow
 from ..types.budget import Charge
 from ..types.errors import DeskhandError
-from ..types.events import MessageReceived, OptionsSet
+from ..types.events import MessageReceived, OptionsSet, TurnEnded
 from ..types.identity import SYSTEM, Address, Configure, Inbound, Principal
 from ..types.options import SessionOptions
 
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 5.0
-RECENT_S = 3600.0
-"""A conversation that is older keeps its first words."""
 MAX_ROWS = 30
 SHOWN_CHARS = 2000
 TITLE_CHARS = 60
@@ -50,6 +48,7 @@ class Titles:
         self._host = host
         self._thinking = thinking
         self._injector = injector
+        self._since = host.clock.now()
         self._tried: set[str] = set()
         self._seen = -1
 
@@ -63,15 +62,15 @@ class Titles:
             await anyio.sleep(LOOK_EVERY_S)
 
     async def look(self) -> None:
-        """Give a title to each conversation that has had its first turn. Each is tried once, unless
-        this process is started anew. Raises StoreUnavailable."""
+        """Give a title to each conversation that has had its first turn since this process began.
+        Each is tried once, and never by the next process: it may be what ended this one. Raises
+        StoreUnavailable."""
         seq = self._host.store.last_seq()
         if seq == self._seen:
             return
         self._seen = seq
-        since = self._host.clock.now() - RECENT_S
         rows = await self._host.store.sessions(SYSTEM, MAX_ROWS)
-        recent = [row for row in rows if row.turns == 1 and row.last_at >= since]
+        recent = [row for row in rows if row.turns == 1 and row.last_at >= self._since]
         for row in recent:
             if row.session not in self._tried:
                 self._tried.add(row.session)
@@ -108,11 +107,14 @@ class Titles:
         return "" if has_no_model or is_small(settings, first) else first
 
     async def _find_opening(self, session: str) -> tuple[Principal, str] | None:
-        """Who began the conversation, and with what words; None for one that needs no title."""
+        """Who began the conversation, and with what words; None for one that needs no title, or
+        that ended without an answer."""
         opening = None
         for recorded in await self._host.store.events(session):
             match recorded.event:
                 case OptionsSet(options=SessionOptions(title=title)) if title is not None:
+                    return None
+                case TurnEnded(is_unanswered=True):
                     return None
                 case MessageReceived(principal=who, message=message) if opening is None:
                     if who.kind != "person" or not message.own_text.strip():

@@ -279,10 +279,11 @@ AND pinned = coalesce(?5, pinned) AND folder = coalesce(?6, folder) AND archived
 ORDER BY last_at DESC, session DESC LIMIT ?8
 
 -- session_folders: how many conversations of theirs are in each; archived ones are in '' --
-SELECT CASE WHEN archived THEN '' ELSE folder END AS place, count(*) FROM session
-WHERE (folder <> '' OR archived) AND channel <> 'subagent'
-AND (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2))
-GROUP BY place ORDER BY lower(place), place
+SELECT place, count(*) FROM (
+  SELECT CASE WHEN archived THEN '' ELSE folder END AS place FROM session
+  WHERE (folder <> '' OR archived) AND channel <> 'subagent'
+  AND (?1 OR session IN (SELECT session FROM session_member WHERE principal = ?2))
+) AS placed GROUP BY place ORDER BY lower(place), place
 
 -- session_titled: the same, of those whose title may hold this pattern --
 SELECT session, agent, channel, chat, title, opened_at, last_at, turns, pinned, folder, archived FROM session

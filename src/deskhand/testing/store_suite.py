@@ -502,11 +502,14 @@ async def deliveries_are_reported_once(open_store: Open) -> None:
 
 
 async def sessions_are_where_people_put_them(open_store: Open) -> None:
+    at = T0
     async with opened(open_store) as store:
 
         async def put(session: str, n: int, **place: Any) -> None:
             event = OptionsSet(n, ANN, SessionOptions(**place))
-            await store.commit(Commit(session, n, T0 + 500 + n, (event,)))
+            nonlocal at
+            at += 500.0
+            await store.commit(Commit(session, n, at, (event,)))
 
         async def names(**place: Any) -> list[str]:
             return [row.session for row in await store.sessions(ANN, place=ListPlace(**place))]
@@ -514,9 +517,9 @@ async def sessions_are_where_people_put_them(open_store: Open) -> None:
         for i, letter in enumerate("abc"):
             event = received(i, letter, ANN)
             await store.commit(Commit(f"agent/{letter}", 1, T0 + 100 * i, (event,)))
-        await put("agent/a", 2, pinned=True)
-        await put("agent/b", 2, folder="taxes")
         await put("agent/c", 2, archived=True)
+        await put("agent/b", 2, folder="taxes")
+        await put("agent/a", 2, pinned=True)
         assert await names() == ["agent/c", "agent/b", "agent/a"], "it moves nothing among the days"
         assert await names(pinned=True) == ["agent/a"]
         assert await names(folder="taxes") == ["agent/b"]

@@ -26,8 +26,9 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     context, once no call is open: what matters in it, `all` for no more of one thing than of
     another. `loaded_tools` are deferred ones that it has asked for, in that order; they only become
     more. `voice`: answers are spoken as well as written, always or never; '' where the message was.
-    `pinned`, `folder` ('' is none) and `archived` say where it is in the list of conversations; an
-    archived one comes back when somebody writes in it.
+    `pinned`, `folder` ('' is none) and `archived` put it somewhere in the list of conversations,
+    which says where it is: a message brings it back from the archive, and a branch begins among the
+    latest.
     `tracing`: who follows it is shown what the model is asked. `teams` and `mode` are kept
     for the parts that act on them. `prompt_by` and `title_by` are the people below an owner on
     whose word the system prompt and the title are: nobody sets them, they follow from who set
@@ -73,7 +74,3 @@ class SessionOptions(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         if self.trust is None and self.loaded_tools is None and self.compact is None:
             return self
         return replace(self, trust=None, loaded_tools=None, compact=None)
-
-    def for_branch(self) -> SessionOptions:
-        """These options without the place in the list: a copy begins among the latest."""
-        return replace(self, pinned=None, folder=None, archived=None)

@@ -186,7 +186,9 @@ def _responses(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
             endpoint.media: {"schema": schema if endpoint.media == "application/json" else {}}
         }
     shape = OpenAIErrorBody if endpoint.path.startswith(OPENAI_PREFIX) else ErrorBody
-    wrong = {"application/json": {"schema": schemas.get(shape)}}
+    wrong: dict[str, Any] = {"application/json": {"schema": schemas.get(shape)}}
+    if endpoint.media == "text/html":  # what people follow says with a page what is wrong
+        wrong["text/html"] = {"schema": {}}
     reads = endpoint.raw or endpoint.body is not None
     refusals = {**REFUSALS, **(BODY_REFUSALS if reads else {}), **OTHER_REFUSALS}
     if endpoint.invalid is not None:
