@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, StorageState, expect
@@ -237,12 +238,22 @@ def test_who_may_only_read_has_no_buttons(memory: Page) -> None:
         expect(memory.get_by_role("button", name=name)).to_have_count(0)
 
 
-def test_nothing_is_remembered_yet(page: Page) -> None:
+@pytest.fixture
+def forgetful(tmp_path: Path) -> Iterator[Desk]:
+    found = desk_at(tmp_path)
+    yield found
+    found.kill()
+
+
+def test_nothing_is_remembered_yet(browser: Browser, forgetful: Desk) -> None:
+    made = browser.new_context(storage_state=state_of(browser, forgetful), base_url=forgetful.url)
+    page = made.new_page()
     page.goto("/#/settings/memory")
     expect(page.get_by_text("Nothing is remembered yet.")).to_be_visible()
     expect(page.get_by_text("Memory saves you from saying things twice.")).to_be_visible()
     page.get_by_role("tab", name="Forgotten").click()
     expect(page.get_by_text("What you forget can be brought back here.")).to_be_visible()
+    made.close()
 
 
 def test_nothing_stands_in_the_way(
