@@ -89,6 +89,7 @@ QUERY_MODULES = (
     "tools/queries.py",
     "tools/review.py",
     "users/queries.py",
+    "webpush/queries.py",
     "workspace/queries.py",
 )
 """Where statements are run: in the room whose `.sql` file has them. Others call typed functions."""

@@ -58,6 +58,11 @@ class Desk:
         }
         if (self.home / "small").exists():
             config["providers"] = {"scripted": {"tools": "fenced"}}
+        if (self.home / "push").exists():
+            config["web"] = {
+                "port": port,
+                "push": {"services": [(self.home / "push").read_text()]},
+            }
         (self.home / "deskhand.yaml").write_bytes(msgspec.json.encode(config))
         with (self.home / "stderr").open("a") as log:
             self._process = subprocess.Popen(

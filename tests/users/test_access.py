@@ -148,7 +148,8 @@ PUBLIC_ROUTES = {
 """What is answered without a credential: nothing that tells or changes anything of anyone. A hook
 wants a signature; a device waits for an owner, where the settings allow any; the address of what
 was shared is its credential."""
-READING_POSTS = {"POST /api/logout", "DELETE /api/tokens/{id}", "PUT /api/inbox/seen"}
+PUSH = ("POST /api/push", "DELETE /api/push/{id}", "POST /api/push/{id}/test")
+READING_POSTS = {"POST /api/logout", "DELETE /api/tokens/{id}", "PUT /api/inbox/seen", *PUSH}
 """What changes nothing but the caller's own credentials, and what they have seen."""
 NEEDS: dict[str, Needs] = {each.name: each.needs for each in ENDPOINTS} | {
     f"WS {s.path}": s.needs for s in SOCKETS

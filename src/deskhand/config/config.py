@@ -42,7 +42,7 @@ from ..types.folders import make_private_folder
 from ..types.identity import OWN_SURFACES
 from ..types.limits import Limits
 from ..types.people import ROLE_SCOPES
-from ..web.settings import AgentServerConfig, WebConfig, check_sign_in
+from ..web.settings import AgentServerConfig, WebConfig, check_push, check_sign_in
 from . import keys
 from .foreign_keys import (
     OPENAGENT_DEFAULTS,
@@ -420,6 +420,7 @@ def parse_config(data: Mapping[str, Any], path: Path) -> Config:
         check_reflection(config.reflection)
         check_bindings(config.bindings, config.agents or ("default",))
         check_sign_in(config.web.sign_in)
+        check_push(config.web.push)
         check_traces(config.traces)
         check_mcp_servers(config.mcp)
         check_remote_agents(config.remote_agents)

@@ -26,6 +26,7 @@ PACKAGES = [
     "supervision",
     "tools",
     "users",
+    "webpush",
     "workspace",
 ]
 

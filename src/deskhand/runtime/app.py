@@ -103,6 +103,8 @@ from ..users.pairing import RESERVED_CHANNELS
 from ..users.strangers import Response, Strangers
 from ..users.user_cache import OWNER as OWNER
 from ..users.users import Guests, open_people
+from ..webpush.devices import StoredPushDevices
+from ..webpush.sender import PushSender
 from ..workspace.owner_folder_review import ReviewNotice
 from ..workspace.scope import SandboxProvider
 from .access import LocalAccess
@@ -236,6 +238,8 @@ class App:
         self.diffs = self.tool_wiring.diffs
         self.review_notice = ReviewNotice(self.store, self.scopes.untold, self.alerts, clock)
         self.features = self._make_features(host)
+        self.push_devices = StoredPushDevices(host)
+        self._push_sender = PushSender(host, people, self.push_devices, self._zone)
 
         access = LocalAccess(
             host, people, self.tool_wiring, parts.model, parts.authorize, self.features.subagents
@@ -602,6 +606,7 @@ class App:
         home = self.settings.home
         clock = self.parts.clock
         yield from self.features.children()
+        yield Child("notifications", self._push_sender.run)
         yield Child(
             "sweep", partial(run_sweeping, self.store, self.blobs, clock, self.tool_wiring.clean_up)
         )

@@ -144,6 +144,7 @@ class AppServer:
             speech=SpeechApi(app.speech),
             channel_webhooks=ChannelWebhooks(app.parts.channels),
             shares=StoredShares(app.store, app.parts.clock, app.parts.ids, app.people),
+            push=app.push_devices,
             blobs=app.blobs,
             clock=app.parts.clock,
             ids=app.parts.ids,

@@ -56,6 +56,7 @@ WHOLE = (
     "notification_times",
     "inbox_seen",
     "share",
+    "push_device",
     "task",
     "long_work",
     "fact",

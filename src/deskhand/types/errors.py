@@ -35,6 +35,9 @@
   x NetError
     + AddressRefused
     + TooLarge
+    + PushFailed
+      - PushGone
+      - PushLater
   x SpeechError
   x ChannelError
     + SendRefused
@@ -222,6 +225,22 @@ class NetError(DeskhandError):
 
 class AddressRefused(NetError):
     """Nothing is fetched from this address."""
+
+
+class PushFailed(NetError):
+    """The push service did not take the message."""
+
+
+class PushGone(PushFailed):
+    """This browser can be told nothing any more: its push service has forgotten it."""
+
+
+class PushLater(PushFailed):
+    """It is to be tried again, in `wait_s` seconds where the push service says so."""
+
+    def __init__(self, text: str, wait_s: float = 0.0) -> None:
+        super().__init__(text)
+        self.wait_s = wait_s
 
 
 class TooLarge(NetError):

@@ -15,6 +15,7 @@ from ..types.errors import (
     ModelUnknown,
     NoSuchFact,
     NoSuchJob,
+    PushFailed,
     Refused,
     StoreUnavailable,
     ToolError,
@@ -110,6 +111,8 @@ def to_http_problem(error: DeskhandError) -> HttpProblem:
             return HttpProblem(400, "bad_request", said)
         case BlobMissing():
             return not_found("such file")
+        case PushFailed():
+            return HttpProblem(502, "push_failed", said)
         case ToolError() | ModelUnknown():
             return HttpProblem(400, "bad_request", said)
         case _:

@@ -9,27 +9,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from ..store.base import LAST_SEQ
-from ..store.queries import (
-    TurnOpening,
-    find_last_answer,
-    find_session_row,
-    find_turn_opening,
-    inbox_seen_by,
-    set_inbox_seen,
-)
-from ..types.events import Recorded, TurnEnded
-from ..types.identity import Principal
+from ..store.queries import find_session_row, inbox_seen_by, set_inbox_seen
+from .missed_turns import MissedTurn, StartedBy, iter_missed, read_outcome
 from .names import format_session_name
 from .routing import Call, Endpoint
 
-LONG_S = 60.0
-"""Who began a turn that takes as long may have gone away."""
-KEPT_S = 14 * 24 * 3600.0
-"""What is older is in its conversation alone."""
-BATCH = 60
 TEXT_CHARS = 240
-
-StartedBy = Literal["you", "job", "agent"]
 
 
 class InboxItem(msgspec.Struct, frozen=True):
@@ -82,15 +67,6 @@ class Seen(msgspec.Struct, frozen=True):
     seq: Annotated[int, msgspec.Meta(ge=0, le=LAST_SEQ)]
 
 
-class MissedTurn(msgspec.Struct, frozen=True):
-    """A turn that its person did not see end."""
-
-    ended: Recorded
-    event: TurnEnded
-    by: StartedBy
-    took_s: float
-
-
 async def list_inbox(call: Call) -> InboxView:
     seen = await inbox_seen_by(call.web.store, call.principal.id)
     found = list[InboxItem]()
@@ -108,65 +84,23 @@ async def count_inbox(call: Call) -> InboxCount:
     return InboxCount(len([missed async for missed in _iter_missed(call, seq + 1, after)]), seq)
 
 
-async def _iter_missed(call: Call, before: int, after: int = 0) -> AsyncIterator[MissedTurn]:
-    """The turns between these events that the caller missed, the latest first."""
-    oldest = call.web.clock.now() - KEPT_S
-    while ended := await call.web.store.latest_events(
-        call.principal, ("turn_ended",), BATCH, before
-    ):
-        for recorded in reversed(ended):
-            if recorded.seq <= after or recorded.at < oldest:
-                return
-            missed = await _find_missed(call, recorded)
-            if missed is not None:
-                yield missed
-        before = ended[0].seq
-
-
-async def _find_missed(call: Call, recorded: Recorded) -> MissedTurn | None:
-    """None where its person saw it end, or it is not theirs."""
-    event = recorded.event
-    if not isinstance(event, TurnEnded) or event.reason == "stopped":
-        return None
-    opening = await find_turn_opening(call.web.store, recorded.session, recorded.n)
-    by = _started_by(call.principal, opening)
-    if opening is None or by is None:
-        return None
-    took_s = max(0.0, recorded.at - opening.at)
-    if by == "you" and not event.is_unanswered and took_s < LONG_S:
-        return None
-    return MissedTurn(recorded, event, by, took_s)
-
-
-def _started_by(caller: Principal, opening: TurnOpening | None) -> StartedBy | None:
-    """Who began it, as the caller sees it; None where it was begun by and for somebody else."""
-    if opening is None:
-        return None
-    who = opening.principal
-    if who.kind == "person":
-        return "you" if who.id == caller.id else None
-    person = who.on_behalf_of
-    is_theirs = person == caller.id if person else "owner" in caller.roles
-    if not is_theirs:
-        return None
-    return "job" if who.kind == "clock" else "agent"
+def _iter_missed(call: Call, before: int, after: int = 0) -> AsyncIterator[MissedTurn]:
+    return iter_missed(call.web.store, call.principal, call.web.clock.now(), before, after)
 
 
 async def _make_item(call: Call, missed: MissedTurn, seen: int) -> InboxItem:
-    store = call.web.store
     ended = missed.ended
-    row = await find_session_row(store, ended.session)
-    text = missed.event.said or await find_last_answer(store, ended.session, ended.n)
+    row = await find_session_row(call.web.store, ended.session)
     return InboxItem(
         seq=ended.seq,
         n=ended.n,
         at=ended.at,
-        kind="failed" if missed.event.is_unanswered else "finished",
+        kind="failed" if missed.has_failed else "finished",
         by=missed.by,
         name=format_session_name(ended.session, call.principal, call.web.admin.agents[0]),
         key=ended.session,
         title=row.title if row is not None else "",
-        text=" ".join(text.split())[:TEXT_CHARS],
+        text=(await read_outcome(call.web.store, missed))[:TEXT_CHARS],
         took_s=missed.took_s,
         is_new=ended.seq > seen,
     )

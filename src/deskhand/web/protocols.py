@@ -23,6 +23,7 @@ from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
 from ..types.people import People
+from ..types.push import PushDevices
 from ..types.shares import Shares
 from ..types.webhooks import WebhookAnswer, WebhookRequest
 from .alert_views import AlertView
@@ -431,6 +432,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     speech: SpeechBackend
     channel_webhooks: ChannelWebhooksBackend
     shares: Shares
+    push: PushDevices
     blobs: Blobs
     clock: Clock
     ids: Ids

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 
+from ..net.egress import parse_egress_host
 from ..net.url import parse_url
 from ..types.errors import AddressRefused, ConfigError
 
@@ -26,12 +27,22 @@ class SignInConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     label: str = ""
 
 
+class PushConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How browsers are told. `services` are push services besides those of Chrome, Edge, Firefox
+    and Safari, as in `push.example.org`; `contact` is whom push services may write to, a `mailto:`
+    or `https:` address. Without one it is the address of the page."""
+
+    services: tuple[str, ...] = ()
+    contact: str = ""
+
+
 class WebConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """`host` and `port` are where it listens; if the port is taken, on the next free one. `hosts`
     are further names by which it is reached, such as that of a proxy in front; `origins` pages from
     elsewhere that may use it. `tls_cert` and `tls_key` are PEM files. `plain_http` says that other
     machines may reach it without TLS: in a container, or behind a proxy that has TLS. `enabled:
-    false`: no page and no API. `sign_in` is a provider at which people may sign in."""
+    false`: no page and no API. `sign_in` is a provider at which people may sign in, and `push` how
+    browsers are told what waits for somebody."""
 
     host: str = "127.0.0.1"
     port: Port = 8000
@@ -42,6 +53,7 @@ class WebConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     plain_http: bool = False
     enabled: bool = True
     sign_in: SignInConfig = SignInConfig()
+    push: PushConfig = PushConfig()
 
 
 class AgentServerConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -69,6 +81,20 @@ def check_sign_in(config: SignInConfig) -> None:
     if address.scheme != "https" and not is_loopback(address.host):
         raise ConfigError(
             f"web.sign_in.issuer is {config.issuer!r}: write its https:// address, such as {GOOGLE}"
+        )
+
+
+def check_push(config: PushConfig) -> None:
+    """Raises ConfigError for a service that is no host, and a contact that is no address."""
+    for each in config.services:
+        try:
+            parse_egress_host(each)
+        except AddressRefused as error:
+            raise ConfigError(f"web.push.services: {error}") from error
+    if config.contact and not config.contact.startswith(("mailto:", "https://")):
+        raise ConfigError(
+            f"web.push.contact is {config.contact!r}: write mailto:you@example.org, or an https:// "
+            "address"
         )
 
 

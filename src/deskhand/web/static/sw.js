@@ -1,5 +1,5 @@
 // Caches the files of the page, never anybody's data: with the server away, the page still opens
-// and shows what it has stored itself.
+// and shows what it has stored itself. Shows what this browser is told (webpush/notices.py).
 const SHELL = "deskhand-shell-1";
 const isShellFile = (url) =>
   url.origin === location.origin &&
@@ -52,4 +52,36 @@ async function fetchFresh(request) {
     if (known) return known;
     throw error;
   }
+}
+
+self.addEventListener("push", (event) => event.waitUntil(showNotice(event.data.json())));
+
+async function showNotice({ title, body, tag, hash, at }) {
+  if (await isWatched()) return;
+  await self.registration.showNotification(title, {
+    body,
+    tag,
+    icon: "/icon.svg",
+    timestamp: at * 1000,
+    data: { hash },
+  });
+}
+
+/** Whether somebody looks at the page. Safari asks for a notification even then. */
+async function isWatched() {
+  if (!/Chrome|Firefox/.test(navigator.userAgent)) return false;
+  const pages = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  return pages.some((page) => page.focused);
+}
+
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  event.waitUntil(openPage(event.notification.data.hash));
+});
+
+async function openPage(hash) {
+  const [page] = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  if (!page) return self.clients.openWindow(`/${hash}`);
+  page.postMessage({ open: hash });
+  return page.focus();
 }

@@ -91,6 +91,7 @@ function App() {
   useEffect(() => {
     checkHealth();
     countInbox();
+    renewNotifications();
     const watching = watchSessions();
     const timer = setInterval(checkHealth, 30_000);
     return () => {
@@ -295,6 +296,14 @@ async function cacheShell() {
   observer.observe({ type: "resource" }); // modules that are loaded later
   document.documentElement.dataset.kept = "yes";
 }
+
+async function renewNotifications() {
+  if (localStorage.getItem("deskhand.me.push")) await (await import("./push.js")).renewPush();
+}
+
+navigator.serviceWorker?.addEventListener("message", (event) => {
+  if (event.data?.open) location.hash = event.data.open;
+});
 
 cacheShell().catch(() => undefined);
 signIn();

@@ -120,6 +120,7 @@ async function refreshUser() {
 }
 
 export async function signOut() {
+  await attempt(async () => (await import("./push.js")).endPush());
   await attempt(() => post("/api/logout"));
   currentUser.value = null;
   for (const key of Object.keys(localStorage))

@@ -10,6 +10,7 @@ import { asks } from "../list.js";
 import { More, usePages } from "../more.js";
 import { attempt, sessionHref } from "../state.js";
 import { Empty, Loaded, Section } from "./parts.js";
+import { PushDevices } from "./push-devices.js";
 
 const readPage = ({ items, more }) => ({ rows: items, next: more });
 const isSame = (one, other) => one.seq === other.seq;
@@ -76,6 +77,7 @@ export function Inbox() {
                     <//>
                   `}
           <//>
+          <${PushDevices} />
         </div>
       </div>
     </div>

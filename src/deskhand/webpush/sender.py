@@ -1,0 +1,194 @@
+"""Tells browsers what waits for their person: questions, and turns that ended while nobody was
+waiting."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from datetime import tzinfo
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from ..assembly.host import Host
+from ..store.base import LAST_SEQ, OpenAsk
+from ..store.queries import find_session_row, inbox_seen_by
+from ..types.errors import DeskhandError, PushFailed, PushGone, PushLater
+from ..types.identity import Principal
+from ..types.people import People
+from ..types.push import PushDevice
+from ..users.notification_times import NotificationTimes
+from ..users.queries import get_token, notification_times_of
+from ..web.missed_turns import MissedTurn, iter_missed, read_outcome
+from ..web.names import format_session_name
+from . import queries
+from .devices import StoredPushDevices
+from .notices import Notice, join_notices, make_notice
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 2.0
+GRACE_S = 5.0
+"""Who looks at the page is the first to know."""
+QUIET_LOOK_S = 15.0
+AGAIN_S = 30.0
+MAX_AGAIN_S = 1800.0
+
+
+class News(msgspec.Struct, frozen=True):
+    """What a browser is to be told now."""
+
+    asks: Sequence[OpenAsk] = ()
+    turns: Sequence[MissedTurn] = ()
+
+
+class PushSender:
+    """Follows the log for everybody who has a browser that wants to be told. What was answered or
+    seen meanwhile is not told; quiet hours and digests are those of their person. Each thing is
+    told once, and again only where this process ended before it was written down: then it takes the
+    place of the first. `zone` is that of the times of a day."""
+
+    def __init__(
+        self, host: Host, people: People, devices: StoredPushDevices, zone: Callable[[], tzinfo]
+    ) -> None:
+        self._host = host
+        self._people = people
+        self._devices = devices
+        self._zone = zone
+        self._seen = -1
+        self._next_look = 0.0
+        self._failures: dict[str, int] = {}
+        self._not_before: dict[str, float] = {}
+
+    async def run(self) -> None:
+        """For ever."""
+        while True:
+            try:
+                await self.look()
+            except DeskhandError as error:
+                log.warning("Browsers are told later: %s", error)
+                self._look_again(AGAIN_S)
+            await anyio.sleep(LOOK_EVERY_S)
+
+    async def look(self) -> None:
+        """Tell every browser what there is. Raises StoreUnavailable, ConfigError."""
+        seq = self._host.store.last_seq()
+        if seq == self._seen and self._host.clock.monotonic() < self._next_look:
+            return
+        self._seen = seq
+        self._next_look = math.inf
+        for device in await queries.list_devices(self._host.store):
+            await self._tell(device)
+
+    def _look_again(self, in_s: float) -> None:
+        self._next_look = min(self._next_look, self._host.clock.monotonic() + in_s)
+
+    async def _tell(self, device: PushDevice) -> None:
+        person = await self._find_person(device)
+        if person is None:
+            await self._forget(device, "its login has ended")
+            return
+        wait_s = self._not_before.get(device.id, 0.0) - self._host.clock.monotonic()
+        if wait_s > 0:
+            self._look_again(wait_s)
+            return
+        news = await self._find_news(device, person)
+        if not (news.asks or news.turns):
+            return
+        try:
+            for notice in join_notices(await self._make_notices(news, person)):
+                await self._devices.open_pusher().push(device, notice)
+        except PushGone as error:
+            await self._forget(device, str(error))
+            return
+        except PushLater as error:
+            self._try_again(device, error)
+            return
+        except PushFailed as error:
+            log.warning("%s of %s was not told: %s", device.label, device.person, error)
+        self._failures.pop(device.id, None)
+        asked_at = max([device.asked_at, *(ask.at for ask in news.asks)])
+        ended_seq = max([device.ended_seq, *(turn.ended.seq for turn in news.turns)])
+        await self._host.store.change([queries.mark_told(device.id, asked_at, ended_seq)])
+
+    async def _find_person(self, device: PushDevice) -> Principal | None:
+        """Whose browser it is; None where they have logged out, or may do nothing any more."""
+        token = await get_token(self._host.store, device.token)
+        now = self._host.clock.now()
+        if token is None or (token.expires_at is not None and token.expires_at <= now):
+            return None
+        grant = self._people.make_grant(device.person, device.token, math.inf)
+        return grant.principal if grant is not None else None
+
+    async def _forget(self, device: PushDevice, why: str) -> None:
+        log.info("%s of %s is told no more: %s", device.label, device.person, why)
+        await self._host.store.change([queries.drop_device(device.id)])
+
+    def _try_again(self, device: PushDevice, error: PushLater) -> None:
+        failures = self._failures.get(device.id, 0)
+        self._failures[device.id] = failures + 1
+        wait_s = error.wait_s or min(AGAIN_S * 2**failures, MAX_AGAIN_S)
+        log.info("%s of %s is told later: %s", device.label, device.person, error)
+        self._not_before[device.id] = self._host.clock.monotonic() + wait_s
+        self._look_again(wait_s)
+
+    # ------------------------------------------------------------------ what there is
+
+    async def _find_news(self, device: PushDevice, person: Principal) -> News:
+        wanted = await notification_times_of(self._host.store, person.id)
+        at_once = replace(wanted, digest=())  # a question expires
+        asks = [
+            ask
+            for ask in await self._host.store.open_asks(person)
+            if ask.at > device.asked_at and self._is_time(ask.at, at_once)
+        ]
+        turns = [
+            turn
+            for turn in await self._list_turns(device, person)
+            if self._is_time(turn.ended.at, wanted)
+        ]
+        return News(asks, turns)
+
+    async def _list_turns(self, device: PushDevice, person: Principal) -> list[MissedTurn]:
+        store = self._host.store
+        after = max(device.ended_seq, await inbox_seen_by(store, person.id))
+        now = self._host.clock.now()
+        found = [turn async for turn in iter_missed(store, person, now, LAST_SEQ, after)]
+        return found[::-1]
+
+    def _is_time(self, at: float, wanted: NotificationTimes) -> bool:
+        now = self._host.clock.now()
+        if at <= now < at + GRACE_S:
+            self._look_again(at + GRACE_S - now)
+            return False
+        if wanted.must_wait(at, now, self._zone()):
+            self._look_again(QUIET_LOOK_S)
+            return False
+        return True
+
+    # ------------------------------------------------------------------ what is said of it
+
+    async def _make_notices(self, news: News, person: Principal) -> list[Notice]:
+        asks = [self._make_question(ask, person) for ask in news.asks]
+        return [*asks, *[await self._make_outcome(turn, person) for turn in news.turns]]
+
+    def _make_question(self, ask: OpenAsk, person: Principal) -> Notice:
+        text = self._host.redact(ask.question.partition("\n")[0])
+        name = self._name(ask.session, person)
+        notice = make_notice(ask.title, text, f"ask-{ask.ask_id}", name, ask.at)
+        return replace(notice, is_question=True)
+
+    async def _make_outcome(self, turn: MissedTurn, person: Principal) -> Notice:
+        session = turn.ended.session
+        row = await find_session_row(self._host.store, session)
+        text = self._host.redact(await read_outcome(self._host.store, turn))
+        said = f"Failed: {text}" if turn.has_failed else text
+        title = row.title if row is not None else ""
+        tag = f"turn-{turn.ended.seq}"
+        notice = make_notice(title, said, tag, self._name(session, person), turn.ended.at)
+        return replace(notice, has_failed=turn.has_failed)
+
+    def _name(self, session: str, person: Principal) -> str:
+        return format_session_name(session, person, self._host.settings().agents[0])
