@@ -25,8 +25,7 @@ def test_names_say_what_a_thing_is() -> None:
     """And not its role: a manager, a helper."""
     vague = [str(path) for path in FILES + TESTS if any(word in path.stem for word in VAGUE)]
     for path in FILES + TESTS:
-        nodes = ast.walk(ast.parse(path.read_text()))
-        names = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
+        names = re.findall(r"^\s*class (\w+)", path.read_text(), re.MULTILINE)
         vague += [name for name in names if name.lower().rstrip("s").endswith(VAGUE)]
     assert vague == []
 
