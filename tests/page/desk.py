@@ -115,6 +115,7 @@ SENTENCES = {
     "What is the weather like?": "fail",
     "Plan how we tidy the notes": PLAN_CALL,
 }
+PACED = "# As fast as the fastest models"
 SPOKEN = {440: "What is in my notes?"}
 """What is said in a tone of this many hertz."""
 FAILURES = {
@@ -208,6 +209,10 @@ def script(request: Request) -> Message:  # noqa: C901 -- one line for each word
     ]
     text = SENTENCES.get(text, text)
     match text.partition(" ")[0].rstrip(":"):
+        case "paced":
+            return say(
+                f"{PACED}\n\n" + (MARKDOWN + "\n") * (int(text.split()[1]) * 800 // len(MARKDOWN))
+            )
         case "say":
             return say(text[4:].lstrip())
         case "fail" | "busy" as kind:
@@ -351,6 +356,14 @@ def _find_pitch(data: bytes) -> tuple[float, float]:
     return float(np.argmax(loudness)) * rate / len(samples), len(samples) / rate
 
 
+async def _at_pace(text: str) -> AsyncIterator[TextDelta]:
+    """200 tokens of four characters a second."""
+    began = anyio.current_time()
+    for n in range(len(text) // 4):
+        await anyio.sleep_until(began + n / 200)
+        yield TextDelta(text[4 * n : 4 * n + 4])
+
+
 class Scripted:
     """Speaks in pieces, and pauses where the script says so."""
 
@@ -371,6 +384,11 @@ class Scripted:
             ).exists():  # whoever comes late has not heard what was thought before
                 yield ThinkingDelta("# a program\n")
                 await anyio.sleep(0.05)
+        if text.startswith(PACED):
+            async for piece in _at_pace(text):
+                yield piece
+            yield Reply(message, "stop", Usage(1200, 2000))
+            return
         size = 24 if len(text) < 5_000 else 20_000
         for piece in re.findall(f"⏸|[^⏸]{{1,{size}}}", text, re.DOTALL):
             if piece == "⏸":

@@ -24,6 +24,12 @@ export const archivedCount = signal(0);
 export const placesChanged = signal(0);
 export const moreSessions = computed(() => (edge.value ? loadMoreSessions : null));
 export const activity = signal({}); // key of a session -> "running" | "asking"
+
+/** All rows of the list are drawn again with a change, so there is none without need. */
+export function setActivity(key, doing) {
+  if ((activity.value[key] ?? "") !== doing) activity.value = { ...activity.value, [key]: doing };
+}
+
 export const asks = signal([]); // what waits for an answer, however old, the oldest first
 export const busySessions = computed(() =>
   (rows.value ?? []).filter((row) => activity.value[row.key]),
@@ -172,8 +178,7 @@ function applyRecorded(recorded) {
   const asked = event.type in ACTIVITY_BY_EVENT && /asked|answered/.test(event.type);
   if (asked || (ASK_CLOSING_EVENTS.has(event.type) && activity.value[key] === "asking"))
     scheduleLoadAsks();
-  if (doing !== undefined && activity.value[key] !== doing)
-    activity.value = { ...activity.value, [key]: doing };
+  if (doing !== undefined) setActivity(key, doing);
   if (event.type === "turn_ended") endedTurns.value += 1;
   if (SUBAGENT.test(key)) return; // they stand with the conversation that they work for
   if (event.type === "erased" || movesRow(row, event)) schedulePlaces();

@@ -44,8 +44,10 @@ function Gate() {
   if (currentUser.value === undefined)
     return html`
       <main class="gate" aria-busy="true">
-        <div class="spin"></div>
-        <span class="sr">One moment</span>
+        <div class="opening">
+          <img src="/icon.svg" alt="" width="44" height="44" />
+          <p>Deskhand</p>
+        </div>
       </main>
     `;
   return currentUser.value ? html`<${App} />` : html`<${Login} />`;

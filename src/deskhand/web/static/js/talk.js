@@ -3,7 +3,7 @@
 import { call, followStream, sessionPath } from "./api.js";
 import { EMPTY, fold, hear } from "./fold.js";
 import { batch, computed, effect, signal } from "./lib.js";
-import { activity } from "./list.js";
+import { setActivity } from "./list.js";
 import {
   fetchAmendments,
   fetchEvents,
@@ -200,8 +200,7 @@ function drawQueue() {
   batch(() => {
     talk.value = state;
     if (amended && earlierPart.value) showEvents(earlierPart.value.events);
-    if (state.session)
-      activity.value = { ...activity.value, [state.session]: describeActivity(state) };
+    if (state.session) setActivity(state.session, describeActivity(state));
     const left = sentMessages.value.filter(
       (message) => !(message.name === openName && isInLog(message, state)),
     );
