@@ -124,6 +124,7 @@ PEOPLE_RULES: dict[str, set[str]] = {
         "make_grant",
         "may_talk",
         "authenticate",
+        "log_in",
         "redeem_login",
         "request_pairing",
     },
@@ -132,6 +133,7 @@ PEOPLE_RULES: dict[str, set[str]] = {
 owners."""
 PUBLIC_ROUTES = {
     "POST /api/login",
+    "POST /api/login/platform",
     "GET /health",
     "GET /openapi.json",
     "GET /api/auth/config",

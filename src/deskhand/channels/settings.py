@@ -31,6 +31,7 @@ class ChannelConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     `send_url` is the one by which mail is sent. `user` is the name of the account there. `rooms`
     are the chats to join. With `webhook`, the public https address of the page's server, Telegram
     or Slack posts what happens; `signing_secret_env` names the variable of Slack's secret for that.
+    With `page`, the https address under which a phone reaches the page, Telegram opens it there.
     `prefix` begins the topics of MQTT. `verified_by` is the name under which the own mail server
     says whose a mail is."""
 
@@ -48,6 +49,7 @@ class ChannelConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     rooms: tuple[str, ...] = ()
     webhook: str = ""
     signing_secret_env: str = ""
+    page: str = ""
     prefix: str = "operator"
     verified_by: str = ""
     enabled: bool = True

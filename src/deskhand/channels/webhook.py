@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 import anyio
 
 from ..types.errors import ConfigError
+from ..types.people import Identity
 from ..types.webhooks import LATER, TAKEN, WebhookAnswer, WebhookRequest
 from .settings import ChannelConfig
 
@@ -33,11 +34,21 @@ class Webhook(Protocol):
         ...
 
 
+@runtime_checkable
+class OpeningPage(Protocol):
+    """A channel whose platform opens the page inside it."""
+
+    def identify(self, data: str) -> Identity:
+        """Who has opened it, by what the platform has signed. Raises Refused where it has not, or
+        not lately, or the page is not opened there."""
+        ...
+
+
 def make_webhook_address(name: str, config: ChannelConfig) -> str:
     """The address to which a platform posts for this channel. Raises ConfigError where the setting
     is no address that it could use."""
     base = config.webhook.rstrip("/")
-    if not _is_public_address(base):
+    if not is_public_address(base):
         raise ConfigError(
             f"channels.{name}.webhook has to be an address with https:// and a host, as platforms "
             "post to no other: set the public one under which a proxy with TLS serves the page"
@@ -45,7 +56,8 @@ def make_webhook_address(name: str, config: ChannelConfig) -> str:
     return f"{base}{WEBHOOK_PATH}{quote(name, safe='')}"
 
 
-def _is_public_address(base: str) -> bool:
+def is_public_address(base: str) -> bool:
+    """Whether this is an address with https:// and a host, and nothing that is not part of it."""
     try:
         parts = urlsplit(base)
     except ValueError:

@@ -196,6 +196,12 @@ class People(Protocol):
         up."""
         ...
 
+    async def log_in(self, identity: Identity) -> tuple[TokenRow, str]:
+        """The credential of a browser inside a platform that has signed whose it is, and its
+        secret. It holds for a day, and may do what its user may do without `admin`: who holds
+        somebody's account there does not change this house. Raises Refused for a stranger."""
+        ...
+
     async def request_pairing(self, inbound: Inbound) -> str:
         """A stranger wrote: the code that they are told, or '' where they are to hear nothing
         (again)."""

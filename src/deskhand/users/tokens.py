@@ -14,7 +14,7 @@ from ..policy.roles import allowed_agents, allowed_scopes, narrow_roles
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
 from ..types.identity import Principal
-from ..types.people import SCOPES, Grant, Scope, TokenRow, User
+from ..types.people import SCOPES, Grant, Identity, Scope, TokenRow, User
 from . import queries
 from .user_cache import Records
 
@@ -22,6 +22,7 @@ PREFIX = "dh_"
 SECRET_CHARS = len(PREFIX) + 43
 LOGIN_TTL_S = 600.0
 BROWSER_TTL_S = 30 * 24 * 3600.0
+PLATFORM_TTL_S = 24 * 3600.0
 USED_EVERY_S = 60.0
 """How often the use of a token is noted, instead of with every request."""
 NAME_CHARS = 80
@@ -184,6 +185,25 @@ class Credentials(Records):
         token = await self._get_token(token_id)
         await self.add_audit_note(Principal(token.user), "logged in", token.id)
         return token, fresh
+
+    async def log_in(self, identity: Identity) -> tuple[TokenRow, str]:
+        snapshot = self._roster.snapshot()
+        anywhere = msgspec.structs.replace(identity, account="")
+        known = snapshot.name_by_identity
+        user = snapshot.users.get(known.get(identity) or known.get(anywhere) or "")
+        if user is None or snapshot.broken:
+            who = f"{identity.external_id} on {identity.channel}"
+            raise Refused(f"nobody here is {who}: write to the bot first, and be let in")
+        given = tuple(
+            scope for scope in allowed_scopes(user.roles, self._roster.roles()) if scope != "admin"
+        )
+        if not given:
+            raise Refused(f"{user.name!r} has no role, so there is nothing to log in to")
+        wanted = TokenRow(
+            "", user.name, f"in {identity.channel}", "browser", given, self._clock.now()
+        )
+        await self._store.change([queries.expire_tokens(self._clock.now())])
+        return await self._add_token(wanted, PLATFORM_TTL_S)
 
 
 def new_id() -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 from starlette.responses import Response
 
-from ..types.people import OWNER_NAME
-from .errors import HttpProblem
+from ..types.errors import Refused
+from ..types.people import OWNER_NAME, TokenRow
+from .errors import HttpProblem, to_sentence
 from .guard import COOKIE, Guesses, client_of
 from .routing import Call, Endpoint
 from .speech import SpeechView, describe_speech
@@ -16,6 +19,14 @@ class Redeem(msgspec.Struct, frozen=True):
     """What stood behind the `#` of the link; a browser sends that part to nobody."""
 
     code: str
+
+
+class PlatformLogin(msgspec.Struct, frozen=True):
+    """What the platform of a channel hands to a page that it opens, such as Telegram's
+    `initData`."""
+
+    channel: Annotated[str, msgspec.Meta(max_length=64)]
+    data: Annotated[str, msgspec.Meta(max_length=10_000)]
 
 
 class Me(msgspec.Struct, frozen=True):
@@ -46,7 +57,25 @@ async def redeem(call: Call) -> Response:
             "This link was used already or is older than ten minutes. Run `deskhand login` for "
             "a new one.",
         )
-    token, secret = found
+    return _begin_session(call, *found)
+
+
+async def log_in(call: Call) -> Response:
+    """Exchange what a platform has signed for a cookie, where it opens the page inside it. What it
+    has not signed counts as a wrong token does."""
+    guesses: Guesses = call.request.state.guesses
+    host = call.request.client.host if call.request.client else ""
+    guesses.check_rate(client_of(host))
+    try:
+        identity = call.web.channel_webhooks.identify(call.body.channel, call.body.data)
+        found = await call.web.people.log_in(identity)
+    except Refused as error:
+        guesses.record_failure(client_of(host))
+        raise HttpProblem(401, "refused", to_sentence(str(error))) from error
+    return _begin_session(call, *found)
+
+
+def _begin_session(call: Call, token: TokenRow, secret: str) -> Response:
     lasts_s = int((token.expires_at or 0.0) - call.web.clock.now())
     response = Response(status_code=204)
     secure = call.origin.startswith("https:")
@@ -88,6 +117,16 @@ ENDPOINTS = (
         redeem,
         "Exchange a one-time link for a cookie",
         body=Redeem,
+        status=204,
+        tag="people",
+    ),
+    Endpoint(
+        "POST",
+        "/api/login/platform",
+        "public",
+        log_in,
+        "Exchange what a platform has signed for a cookie",
+        body=PlatformLogin,
         status=204,
         tag="people",
     ),

@@ -22,7 +22,7 @@ from ..types.door import Door
 from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal
-from ..types.people import People
+from ..types.people import Identity, People
 from ..types.push import PushDevices
 from ..types.shares import Shares
 from ..types.webhooks import WebhookAnswer, WebhookRequest
@@ -407,6 +407,11 @@ class ChannelWebhooksBackend(Protocol):
     async def take(self, name: str, request: WebhookRequest) -> WebhookAnswer:
         """What a platform posts for the channel of this name. Raises Refused where there is none
         that it could post for, or it is not signed."""
+        ...
+
+    def identify(self, name: str, data: str) -> Identity:
+        """Who has opened the page inside the platform of the channel of this name. Raises Refused
+        where the platform has not signed it."""
         ...
 
 

@@ -24,6 +24,7 @@ from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, Refused, SendRefused
 from ...types.identity import Address, Edit, Inbound
 from ...types.messages import Audio, Image, Text
+from ...types.people import Identity
 from ...types.webhooks import UNREADABLE, WebhookAnswer, WebhookRequest
 from ..base import (
     Acknowledging,
@@ -48,6 +49,7 @@ from ..only_reader import only_reader
 from ..pieces import Attachment, MessageForm, Piece, find_attachment_name, prepend_note
 from ..rich_text import MAX_TEXT_UNITS, Rich
 from ..webhook import PostedEvents, make_webhook_address
+from .mini_app import make_page_address, read_person
 from .reader import PRESS_PREFIX, Reader, make_message_id, parse_message_number
 from .translate import (
     make_entity,
@@ -73,6 +75,7 @@ MAX_FILE_BYTES = 50 * 2**20
 _TOKEN = re.compile(r"(\d+):[\w-]{5,}", re.ASCII)
 READ_REACTION = "👀"
 READ_TEXT = "I have read this, and take it into account."
+PAGE_BUTTON = "Open"
 _INSTRUCTIONS = "Text is Markdown; people read it on a phone, so keep tables narrow."
 
 
@@ -131,6 +134,7 @@ class TelegramChannel:
         self._webhook = ""
         if context.config.webhook:
             self._webhook = make_webhook_address(self.name, context.config)
+        self._page = make_page_address(self.name, context.config) if context.config.page else ""
         self._posted = PostedEvents[telegram.Update](WEBHOOK_PATIENCE_S)
         self.webhook_check_s = WEBHOOK_CHECK_S
 
@@ -207,13 +211,26 @@ class TelegramChannel:
                 # What a webhook was set for before: long polling does not work beside one. Nothing
                 # that waits is dropped.
                 await self._bot.delete_webhook()
-            with suppress(faults.TelegramError):  # a menu is a nicety
+            with suppress(faults.TelegramError):  # menus are a nicety
                 await self._bot.set_my_commands(
                     [(command.name, command.help) for command in COMMANDS.values()]
                 )
+                await self._set_menu_button()
         context = self._context
         groups = GroupRules(context.config)
         return Reader(self.name, self._me, self._download_file, context.put_blob, groups=groups)
+
+    async def _set_menu_button(self) -> None:
+        """Let the button beside the field open the page, or the commands again."""
+        page = telegram.WebAppInfo(self._page) if self._page else None
+        button = telegram.MenuButtonWebApp(PAGE_BUTTON, page) if page else None
+        await self._bot.set_chat_menu_button(menu_button=button or telegram.MenuButtonDefault())
+
+    def identify(self, data: str) -> Identity:
+        if not self._page:
+            raise Refused(f"channels.{self.name}.page is not set")
+        person = read_person(data, self._token, self._context.now())
+        return Identity(self.name, person, str(self._me.id))
 
     async def _fetch_updates(self, offset: int) -> tuple[telegram.Update, ...]:
         async with self._translate_errors():

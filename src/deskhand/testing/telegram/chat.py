@@ -67,6 +67,7 @@ class Chats:
         self.blocked: set[int] = set()
         self.voiceless: set[int] = set()
         self.removed: list[Post] = []
+        self.menu_button: Json = {}
         self.old: set[tuple[int, int]] = set()
         self.changed: Callable[[], None] = lambda: None
         self._numbers = itertools.count(1)

@@ -265,6 +265,15 @@ def nothing(chats: Chats, params: Params) -> bool:
     return True
 
 
+def set_menu_button(chats: Chats, params: Params) -> bool:
+    button = params.get("menu_button") or {}
+    address = (button.get("web_app") or {}).get("url", "")
+    if button.get("type") == "web_app" and not address.startswith("https://"):
+        raise Refusal(400, "Bad Request: BUTTON_URL_INVALID")
+    chats.menu_button = button
+    return True
+
+
 METHODS: dict[str, Callable[[Chats, Params], object]] = {
     "getme": get_me,
     "sendmessage": send_message,
@@ -282,6 +291,7 @@ METHODS: dict[str, Callable[[Chats, Params], object]] = {
     "getchat": get_chat,
     "getchatmember": get_member,
     "sendmessagedraft": nothing,
+    "setchatmenubutton": set_menu_button,
     "logout": nothing,
     "close": nothing,
 }

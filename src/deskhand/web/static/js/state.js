@@ -90,12 +90,28 @@ export async function signIn() {
       problem.value = { text: error.message, id: error.requestId };
     }
   }
+  await signInByPlatform();
   try {
     currentUser.value = await get("/api/auth/me");
     localStorage.setItem("deskhand.me", JSON.stringify(currentUser.value));
   } catch (error) {
     currentUser.value =
       error.status === 0 ? JSON.parse(localStorage.getItem("deskhand.me") ?? "null") : null;
+  }
+}
+
+/** Telegram opens the page with what it has signed of the person behind the `#`. Each time it may be
+ * another person: who was signed in before counts no more. */
+async function signInByPlatform() {
+  const data = new URLSearchParams(location.hash.slice(1)).get("tgWebAppData");
+  const channel = new URLSearchParams(location.search).get("channel");
+  if (!data || !channel) return;
+  history.replaceState(null, "", location.pathname);
+  try {
+    await post("/api/login/platform", { channel, data });
+  } catch (error) {
+    await post("/api/logout").catch(() => undefined);
+    problem.value = { text: error.message, id: error.requestId };
   }
 }
 

@@ -174,6 +174,7 @@ export const KEYS = {
   "channels.NAME.streaming": ["true", "Show an answer while it is written, in the message that it then becomes.", "true or false"],
   "channels.NAME.base_url": ["the platform's", "The server: your own Bot API server, your Matrix homeserver, imaps:// of your mailbox, mqtts:// of your broker.", "text"],
   "channels.NAME.webhook": ["none", "The public https address of the page, to which Telegram or Slack posts what happens.", "text"],
+  "channels.NAME.page": ["none", "The https address under which a phone reaches the page: Telegram opens it there.", "text"],
   "channels.NAME.signing_secret_env": ["SLACK_SIGNING_SECRET", "The variable with the secret by which Slack signs what it posts.", "text"],
   "channels.NAME.send_url": ["none", "For mail: the server that sends it, such as smtps://smtp.example.org.", "text"],
   "channels.NAME.user": ["none", "For mail: the address of the mailbox. For MQTT: the user at the broker.", "text"],
