@@ -31,7 +31,7 @@ from .agent_list import render_agents
 from .chat_commands import ChatCommands, OptionsCheck, why_owner_only, why_unusable
 from .features import Features
 from .judge import make_judge
-from .models import facts_of, is_local
+from .models import facts_of, is_local, is_small
 from .overrides import Tried
 from .plugins import Plugins
 from .prompt import Prompt, Sources, describe_machine
@@ -85,7 +85,7 @@ def make_agent(
         name=name,
         models=config.models,
         tools=tools,
-        context=AgentContext(name, _make_prompt(sources, name, parts, skills), features),
+        context=AgentContext(name, _make_prompt(sources, settings, name, parts, skills), features),
         judge=make_judge(settings, name),
         workspace=workspace,
         commands=ChatCommands(
@@ -195,8 +195,14 @@ def _prompt_sources(settings: Settings, name: str, scopes: ToolScopes, system: s
     )
 
 
-def _make_prompt(sources: Sources, name: str, parts: AgentParts, skills: Skills) -> Prompt:
+def _make_prompt(
+    sources: Sources, settings: Settings, name: str, parts: AgentParts, skills: Skills
+) -> Prompt:
+    small = any(is_small(settings, model) for model in settings.agent(name).models)
+
     def channel_instructions(address: Address) -> str:
+        if small and address.channel == "web":
+            return ""  # each word counts there, and its drawings would be wrong
         channel = parts.channels.get(address.channel)
         return channel.instructions(address) if channel is not None else ""
 

@@ -103,6 +103,7 @@ from ..users.pairing import RESERVED_CHANNELS
 from ..users.strangers import Response, Strangers
 from ..users.user_cache import OWNER as OWNER
 from ..users.users import Guests, open_people
+from ..web.page_instructions import PageInstructions
 from ..webpush.devices import StoredPushDevices
 from ..webpush.sender import PushSender
 from ..workspace.owner_folder_review import ReviewNotice
@@ -268,7 +269,10 @@ class App:
             plugins=plugins,
             clock=parts.clock,
             tools=parts.tools,
-            channels={each.name: each for each in parts.channels if isinstance(each, Instructing)},
+            channels={
+                "web": PageInstructions(),
+                **{each.name: each for each in parts.channels if isinstance(each, Instructing)},
+            },
             model=parts.model,
             features=self.features,
             people=self.people,
