@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
+import apsw
 import pytest
 
 from deskhand.testing.clock import SetClock
@@ -24,6 +25,7 @@ EVE = Principal("eve", ("member",))
 DONE = e.TurnEnded("done")
 NOON = 1_700_049_600.0  # 12:00 UTC
 HOUR = 3600.0
+OPENING = "'message_received'"
 
 
 class World:
@@ -77,6 +79,23 @@ class World:
                 await anyio.sleep(0.1)
         assert self.service.refused == []
         return [each.said for each in self.service.pushed]
+
+
+@pytest.fixture
+def looked_up() -> Iterator[list[str]]:
+    """The statements that looked for what opened a turn, on connections that are opened now."""
+    found: list[str] = []
+
+    def watch(db: apsw.Connection) -> None:
+        db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: note(str(event["sql"])))
+
+    def note(sql: str) -> None:
+        if OPENING in sql:
+            found.append(sql)
+
+    apsw.connection_hooks.append(watch)
+    yield found
+    apsw.connection_hooks.remove(watch)
 
 
 @pytest.fixture
@@ -248,3 +267,30 @@ async def test_a_restart_tells_nothing_again(tmp_path: Path) -> None:
             await world.turn("second")
             told = [each["title"] for each in await world.said(2)]
     assert told == ["first asked", "second asked"]
+
+
+async def test_what_is_nothing_for_somebody_is_looked_at_once(
+    looked_up: list[str], world: World
+) -> None:
+    _, owner = await world.served.browser()
+    await world.subscribe(owner)
+    for n in range(20):
+        await world.turn("quick", took_s=1.0)
+        if n % 5 == 4:
+            world.clock.advance(10.0)
+            await anyio.sleep(2.2)
+    await world.turn("long")
+    await world.said(1)
+    assert 21 <= len(looked_up) <= 25
+
+
+async def test_a_slow_push_service_holds_up_nobody(world: World) -> None:
+    _, owner = await world.served.browser()
+    slow, _ = await world.subscribe(owner)
+    quick, _ = await world.subscribe(owner)
+    held = world.service.hold(slow)
+    await world.turn("work")
+    await world.said(1)
+    assert world.service.pushed[0].browser is quick
+    held.set()
+    await world.said(2)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import jwt
 import msgspec
 from aiohttp import web  # noqa: TID251 -- it listens
@@ -90,6 +91,12 @@ class PushServer:
         self.refused: list[str] = []
         self.answers: list[tuple[int, dict[str, str]]] = []
         self._browsers: dict[str, PushBrowser] = {}
+        self._held: dict[PushBrowser, anyio.Event] = {}
+
+    def hold(self, browser: PushBrowser) -> anyio.Event:
+        """Answer nothing for this browser until the event is set."""
+        self._held[browser] = event = anyio.Event()
+        return event
 
     def subscribe(self) -> PushBrowser:
         """A browser with permission."""
@@ -103,6 +110,8 @@ class PushServer:
         if browser is None:
             return web.Response(status=410)
         body = await request.read()
+        if browser in self._held:
+            await self._held[browser].wait()
         headers = {name.lower(): value for name, value in request.headers.items()}
         try:
             self._check_headers(headers, body)

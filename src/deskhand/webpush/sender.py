@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..assembly.host import Host
-from ..store.base import LAST_SEQ, OpenAsk
+from ..store.base import OpenAsk
 from ..store.queries import find_session_row, inbox_seen_by
 from ..types.errors import DeskhandError, PushFailed, PushGone, PushLater
 from ..types.identity import Principal
@@ -33,6 +33,7 @@ LOOK_EVERY_S = 2.0
 GRACE_S = 5.0
 """Who looks at the page is the first to know."""
 QUIET_LOOK_S = 15.0
+AT_ONCE = 8
 AGAIN_S = 30.0
 MAX_AGAIN_S = 1800.0
 
@@ -59,6 +60,7 @@ class PushSender:
         self._zone = zone
         self._seen = -1
         self._next_look = 0.0
+        self._looked_to: dict[str, int] = {}
         self._failures: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
 
@@ -73,14 +75,26 @@ class PushSender:
             await anyio.sleep(LOOK_EVERY_S)
 
     async def look(self) -> None:
-        """Tell every browser what there is. Raises StoreUnavailable, ConfigError."""
+        """Tell every browser what there is. Raises StoreUnavailable."""
         seq = self._host.store.last_seq()
         if seq == self._seen and self._host.clock.monotonic() < self._next_look:
             return
         self._seen = seq
         self._next_look = math.inf
-        for device in await queries.list_devices(self._host.store):
-            await self._tell(device)
+        devices = await queries.list_devices(self._host.store)
+        at_once = anyio.CapacityLimiter(AT_ONCE)
+        async with anyio.create_task_group() as tasks:
+            for device in devices:
+                tasks.start_soon(self._try_to_tell, device, at_once)
+
+    async def _try_to_tell(self, device: PushDevice, at_once: anyio.CapacityLimiter) -> None:
+        """A push service that is slow or a browser that cannot be told holds up nobody else."""
+        async with at_once:
+            try:
+                await self._tell(device)
+            except DeskhandError as error:
+                log.warning("%s of %s is told later: %s", device.label, device.person, error)
+                self._look_again(AGAIN_S)
 
     def _look_again(self, in_s: float) -> None:
         self._next_look = min(self._next_look, self._host.clock.monotonic() + in_s)
@@ -124,6 +138,8 @@ class PushSender:
 
     async def _forget(self, device: PushDevice, why: str) -> None:
         log.info("%s of %s is told no more: %s", device.label, device.person, why)
+        for known in (self._failures, self._not_before, self._looked_to):
+            known.pop(device.id, None)
         await self._host.store.change([queries.drop_device(device.id)])
 
     def _try_again(self, device: PushDevice, error: PushLater) -> None:
@@ -144,18 +160,20 @@ class PushSender:
             for ask in await self._host.store.open_asks(person)
             if ask.at > device.asked_at and self._is_time(ask.at, at_once)
         ]
-        turns = [
-            turn
-            for turn in await self._list_turns(device, person)
-            if self._is_time(turn.ended.at, wanted)
-        ]
+        found = await self._list_turns(device, person)
+        turns = [turn for turn in found if self._is_time(turn.ended.at, wanted)]
+        if not found:
+            self._looked_to[device.id] = self._seen
         return News(asks, turns)
 
     async def _list_turns(self, device: PushDevice, person: Principal) -> list[MissedTurn]:
+        """Those that it was not told of, the oldest first. What was looked at once, and is nothing
+        for this person, is not looked at again."""
         store = self._host.store
-        after = max(device.ended_seq, await inbox_seen_by(store, person.id))
+        seen = await inbox_seen_by(store, person.id)
+        after = max(device.ended_seq, seen, self._looked_to.get(device.id, 0))
         now = self._host.clock.now()
-        found = [turn async for turn in iter_missed(store, person, now, LAST_SEQ, after)]
+        found = [turn async for turn in iter_missed(store, person, now, self._seen + 1, after)]
         return found[::-1]
 
     def _is_time(self, at: float, wanted: NotificationTimes) -> bool:
