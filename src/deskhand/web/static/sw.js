@@ -61,7 +61,7 @@ async function showNotice({ title, body, tag, hash, at }) {
   await self.registration.showNotification(title, {
     body,
     tag,
-    icon: "/icon.svg",
+    icon: "/icon-192.png",
     timestamp: at * 1000,
     data: { hash },
   });

@@ -300,7 +300,9 @@ async function cacheShell() {
 }
 
 async function renewNotifications() {
-  if (localStorage.getItem("deskhand.me.push")) await (await import("./push.js")).renewPush();
+  if (!localStorage.getItem("deskhand.me.push")) return;
+  const { renewPush } = await import("./push.js");
+  await renewPush().catch(() => undefined); // it is tried again when the page is opened again
 }
 
 navigator.serviceWorker?.addEventListener("message", (event) => {

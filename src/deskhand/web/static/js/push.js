@@ -69,7 +69,7 @@ async function subscribe(manager) {
 
 async function register(subscription) {
   await call("POST", "/api/push", { ...subscription.toJSON(), label: nameBrowser() });
-  localStorage.setItem(KEY, currentUser.value.name);
+  localStorage.setItem(KEY, currentUser.value.user);
 }
 
 export async function turnOff() {
@@ -86,7 +86,7 @@ export async function forgetDevice(id) {
 
 /** Subscriptions belong to a login: after a new one of the same person, this browser says so. */
 export async function renewPush() {
-  if (localStorage.getItem(KEY) !== currentUser.value?.name) return;
+  if (localStorage.getItem(KEY) !== currentUser.value?.user) return;
   const subscription = await findSubscription();
   if (subscription) await register(subscription);
 }
