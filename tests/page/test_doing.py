@@ -233,8 +233,11 @@ def test_sub_agents_stand_below_the_call_that_began_them(page: Page, desk: Desk)
     expect(page.get_by_role("navigation").get_by_text("subagent")).to_have_count(0)
     line.get_by_role("button", name="What default: count the letters has begun").click()
     expect(line).to_contain_text("It has begun no others.")
+    expect(line.locator(".outcome")).to_have_count(0)
     (desk.home / "go").touch()
     expect(line).to_contain_text("done")
+    expect(line.locator(".outcome")).to_have_text("All counted.")
+    expect(line.locator(".doing")).to_have_count(0)
     expect(answer(page, "That is done.")).to_be_visible()
     line.get_by_role("link").click()
     expect(answer(page, "All counted.")).to_be_visible()
@@ -250,7 +253,14 @@ def test_a_sub_agent_is_stopped_from_its_line(page: Page, desk: Desk) -> None:
     line.get_by_role("button", name="Stop").click()
     line.get_by_role("button", name="Stop it").click()
     expect(line).to_contain_text("stopped")
+    expect(line.locator(".outcome")).to_have_text("stopped by owner")
     expect(answer(page, "That is done.")).to_be_visible()
+
+
+def test_why_a_sub_agent_failed_is_said_below_it(page: Page) -> None:
+    say(page, 'call spawn_agent {"task": "fail"}')
+    line = page.locator(".subagent")
+    expect(line.locator(".outcome.bad")).to_contain_text("The provider says: the key is wrong")
 
 
 def test_a_question_says_in_plain_words_what_would_be_done(page: Page) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from .conftest import say
+from .conftest import Desk, say
 
 
 def _begin(page: Page) -> None:
@@ -24,6 +24,7 @@ def test_a_task_is_assigned_on_the_board_and_done(page: Page) -> None:
     _begin(page)
     team = page.get_by_label("Team", exact=True)
     expect(team).to_contain_text("ann reader idle")
+    expect(team.locator(".outcome")).to_have_text("hello")
     page.get_by_role("button", name="Open the board").click()
     board = page.get_by_role("dialog", name="Board of the team")
     to_do = board.get_by_role("region", name="To do")
@@ -55,3 +56,17 @@ def test_a_teammate_is_shut_down(page: Page) -> None:
     page.get_by_role("button", name="Shut down").click()
     page.get_by_role("button", name="Shut ann down").click()
     expect(page.get_by_label("Team", exact=True)).to_contain_text("shut down")
+
+
+def test_what_a_teammate_does_now_is_said(page: Page, desk: Desk) -> None:
+    say(page, "/teams on")
+    expect(page.get_by_text("From now on I may work with a team here.")).to_be_visible()
+    say(page, 'call spawn_teammate {"name": "ann", "role": "reader", "prompt": "count letters"}')
+    page.get_by_role("button", name="Tasks", exact=True).click()
+    team = page.get_by_label("Team", exact=True)
+    expect(team).to_contain_text("works: count letters")
+    expect(team.locator(".doing")).to_contain_text("count_slowly")
+    expect(team.locator(".outcome")).to_have_count(0)
+    desk.release()
+    expect(team.locator(".outcome")).to_have_text("All counted.")
+    expect(team.locator(".doing")).to_have_count(0)

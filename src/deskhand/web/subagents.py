@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ..policy.information_flow import may_see
 from ..store.queries import last_event_number, stop_subagent, visible_subagents
 from ..types.subagents import SubagentTask, TaskState, describe_steps
 from .errors import not_found
@@ -13,6 +14,9 @@ from .routing import Call, Endpoint
 MAX_TASKS = 500
 LOOKED_AT = 8
 """So many of the latest events are looked at for what it does."""
+READ_CHARS = 4_000
+OUTCOME_CHARS = 200
+WITHHELD = "Its answer is only for some of those who read this conversation."
 
 
 class SubagentQuery(msgspec.Struct, frozen=True):
@@ -24,8 +28,9 @@ class SubagentQuery(msgspec.Struct, frozen=True):
 
 class SubagentView(msgspec.Struct, frozen=True):
     """A task of a sub-agent. `name` and `session` are its conversation, `parent` the one that gave
-    the task in the call `call_id`. `stop` says who stopped it, `doing` what it does. Times are
-    seconds since the epoch."""
+    the task in the call `call_id`. `stop` says who stopped it, `doing` what it does. `outcome` is
+    how its answer begins once it has ended, or why there is none. Times are seconds since the
+    epoch."""
 
     id: str
     name: str
@@ -36,6 +41,7 @@ class SubagentView(msgspec.Struct, frozen=True):
     state: TaskState
     stop: str
     doing: str
+    outcome: str
     at: float
     ended_at: float | None
 
@@ -62,8 +68,8 @@ async def stop(call: Call) -> SubagentView:
     return await _make_view(call, found)
 
 
-async def _find_step(call: Call, task: SubagentTask) -> str:
-    """What it does now, or asks."""
+async def find_step(call: Call, task: SubagentTask) -> str:
+    """What it does now, or asks; '' once it has ended."""
     store = call.web.store
     if not task.is_live:
         return ""
@@ -71,8 +77,21 @@ async def _find_step(call: Call, task: SubagentTask) -> str:
     latest = await store.events(task.session, max(0, last - LOOKED_AT))
     for recorded in reversed(latest):
         if steps := describe_steps(recorded.event):
-            return steps[0]
+            return call.web.redact(steps[0])
     return ""
+
+
+def describe_outcome(call: Call, task: SubagentTask) -> str:
+    """How its answer begins, or why there is none, on one line; '' until it has ended. It is
+    withheld from those from whom it was withheld in the conversation."""
+    if task.is_live:
+        return ""
+    if not may_see(task.label, task.request.audience):
+        return WITHHELD
+    line = " ".join(call.web.redact(task.said[:READ_CHARS]).split())
+    if len(line) <= OUTCOME_CHARS:
+        return line
+    return f"{line[:OUTCOME_CHARS]}\N{HORIZONTAL ELLIPSIS}"
 
 
 async def _make_view(call: Call, task: SubagentTask) -> SubagentView:
@@ -86,7 +105,8 @@ async def _make_view(call: Call, task: SubagentTask) -> SubagentView:
         redact(task.title),
         task.state,
         redact(task.stop),
-        redact(await _find_step(call, task)),
+        await find_step(call, task),
+        describe_outcome(call, task),
         task.at,
         task.ended_at,
     )

@@ -20,19 +20,23 @@ from ..types.teams import Teammate, TeammateStatus
 from .errors import HttpProblem, not_found
 from .names import format_session_name
 from .routing import Call, Endpoint
+from .subagents import describe_outcome, find_step
 from .visible_sessions import require_session
 
 MAX_TASKS = 500
 
 
 class TeammateView(msgspec.Struct, frozen=True):
-    """A teammate. `session` is the name of its conversation, `doing` what it works on, `id` the
-    sub-agent."""
+    """A teammate. `session` is the name of its conversation, `doing` what it works on, `step` what
+    it does of that now, `id` the sub-agent. `outcome` is how its last answer begins while it does
+    nothing, or why there is none."""
 
     name: str
     role: str
     status: TeammateStatus
     doing: str
+    step: str
+    outcome: str
     id: str
     session: str
 
@@ -81,7 +85,7 @@ async def get_team(call: Call) -> TeamView:
     team = teammates_of(call.web.store, session)
     works = _find_work(call, session)
     return TeamView(
-        [_make_teammate(call, mate, works.get(mate.id)) for mate in team],
+        [await _make_teammate(call, mate, works.get(mate.id)) for mate in team],
         [_make_task(call, graph, task) for task in list_tasks(graph)],
     )
 
@@ -147,9 +151,8 @@ async def shut_down(call: Call) -> TeammateView:
         await call.web.store.change(rows)
     except StaleSession:
         raise not_found("such teammate") from None
-    return _make_teammate(
-        call, replace(mate, state="leaving"), _find_work(call, session).get(mate.id)
-    )
+    last = _find_work(call, session).get(mate.id)
+    return await _make_teammate(call, replace(mate, state="leaving"), last)
 
 
 def _find_work(call: Call, team: str) -> dict[str, SubagentTask]:
@@ -160,17 +163,27 @@ def _find_work(call: Call, team: str) -> dict[str, SubagentTask]:
     return found
 
 
-def _make_teammate(call: Call, mate: Teammate, found: SubagentTask | None) -> TeammateView:
-    doing = found.title.partition(": ")[2] if found is not None and found.is_live else ""
-    session = found.session if found is not None else ""
+async def _make_teammate(call: Call, mate: Teammate, last: SubagentTask | None) -> TeammateView:
+    """`last` is its latest task."""
     hide = call.web.redact
-    return TeammateView(
-        mate.name,
-        hide(mate.role),
-        mate.status,
-        hide(doing),
-        mate.id,
-        format_session_name(session, call.principal, call.web.admin.agents[0]) if session else "",
+    view = TeammateView(
+        name=mate.name,
+        role=hide(mate.role),
+        status=mate.status,
+        doing="",
+        step="",
+        outcome="",
+        id=mate.id,
+        session="",
+    )
+    if last is None:
+        return view
+    return replace(
+        view,
+        doing=hide(last.title.partition(": ")[2]) if last.is_live else "",
+        step=await find_step(call, last),
+        outcome=describe_outcome(call, last),
+        session=format_session_name(last.session, call.principal, call.web.admin.agents[0]),
     )
 
 

@@ -92,6 +92,10 @@ function Task({ task, look }) {
         }
       </div>
       ${live && task.doing && html`<p class="doing cut">${task.doing}</p>`}
+      ${
+        task.outcome &&
+        html`<p class=${`outcome cut ${TONES[task.state] ?? ""}`} title=${task.outcome}>${task.outcome}</p>`
+      }
       ${open && html`<${Below} name=${task.name} active=${live} />`}
     </li>
   `;

@@ -61,7 +61,7 @@ function Teammate({ mate, name, reload }) {
   const path = sessionPath(name, `/team/${encodeURIComponent(mate.name)}`);
   const shutDown = () => attempt(() => call("DELETE", path).then(reload));
   return html`
-    <li>
+    <li class="mate">
       <span class=${`dot ${DOTS[mate.status]}`} aria-hidden="true"></span>
       <span class="grow">
         ${
@@ -85,6 +85,8 @@ function Teammate({ mate, name, reload }) {
           />
         `
       }
+      ${mate.step && html`<p class="doing cut">${mate.step}</p>`}
+      ${mate.outcome && html`<p class="outcome cut" title=${mate.outcome}>${mate.outcome}</p>`}
     </li>
   `;
 }
