@@ -55,6 +55,19 @@ async def test_search_usage_and_lists(served: Served) -> None:
         "not_found",
     )
     assert await eve.get("/api/search?q=%22%20OR%20NEAR(") == []
+    for filters, count in (
+        ("by=me", 1),
+        ("by=agent", 1),
+        ("agent=default", 2),
+        ("agent=nobody", 0),
+        ("since=1&archived=false", 2),
+        ("until=1", 0),
+    ):
+        assert len(await eve.get(f"/api/search?q=brown&{filters}")) == count, filters
+        titled = (await eve.get(f"/api/sessions?title=brown&{filters}"))["sessions"]
+        assert len(titled) == min(count, 1), filters
+    status, told = await eve.ask("GET", "/api/search?q=brown&by=bob")
+    assert status == 400 and "by" in str(told)
     used = await served.owner.get("/api/usage?range=today")
     assert used["total"] == {
         **{"prompt_tokens": 20, "completion_tokens": 20, "total_tokens": 40},

@@ -108,6 +108,21 @@ class ListPlace(msgspec.Struct, frozen=True, gc=False):
 ANYWHERE = ListPlace()
 
 
+class SearchFilter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Which of what is found somebody wants: what `me`, who searches, or an `agent` said ('': what
+    anybody said), from `since` until before `until` (seconds since the epoch), with this agent ('':
+    any). `archived`: also what is in the archive."""
+
+    by: Literal["", "me", "agent"] = ""
+    since: float = 0.0
+    until: float = float("inf")
+    agent: str = ""
+    archived: bool = True
+
+
+EVERYTHING = SearchFilter()
+
+
 class FolderCounts(msgspec.Struct, frozen=True, gc=False):
     """How many sessions are in each folder, and how many are archived: these are in none."""
 
@@ -467,9 +482,15 @@ class Store(StatementReader, SyncStatementReader, Protocol):
         ...
 
     async def search_titles(
-        self, principal: Principal, words: str, limit: int = 50, behind: PageCursor = FIRST_PAGE
+        self,
+        principal: Principal,
+        words: str,
+        limit: int = 50,
+        behind: PageCursor = FIRST_PAGE,
+        wanted: SearchFilter = EVERYTHING,
     ) -> list[SessionRow]:
-        """As `sessions`, of those whose title contains all of these words."""
+        """As `sessions`, of those whose title contains all of these words, and that went on between
+        the times of `wanted`. A title is said by nobody: `by` does not count."""
         ...
 
     async def search(
@@ -479,9 +500,10 @@ class Store(StatementReader, SyncStatementReader, Protocol):
         limit: int = 20,
         session: str = "",
         before: int | None = None,
+        wanted: SearchFilter = EVERYTHING,
     ) -> list[Hit]:
         """The messages of people and models that contain every word of the query, or words that
-        start with it. Other characters in the query are ignored.
+        start with it, and are `wanted`. Other characters in the query are ignored.
 
         Searches all visible sessions, or only `session`. The best matches come first; with
         `before`, the latest first, of those with a smaller `seq`.

@@ -403,33 +403,57 @@ INSERT INTO said(said) VALUES('delete-all')
 -- said_clear on postgresql --
 DELETE FROM said
 
--- said_find: what fits best first, of equals the latest --
+-- said_find: what fits best first, of equals the latest; what says who said it has ?6 in it, and not ?7 --
 SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body, event.seq FROM said
 JOIN event ON event.seq = said.rowid LEFT JOIN session ON session.session = event.session
+LEFT JOIN event AS heard ON heard.session = event.session AND heard.n = CASE event.kind WHEN 'transcribed' THEN (
+  SELECT n FROM event AS spoken WHERE spoken.session = event.session AND spoken.n < event.n
+  AND spoken.kind IN ('message_received', 'question_answered') ORDER BY n DESC LIMIT 1) END
 WHERE said MATCH ?3 AND event.body IS NOT NULL AND (?4 = '' OR event.session = ?4)
 AND (?1 OR event.session IN (SELECT session FROM session_member WHERE principal = ?2))
+AND instr(coalesce(heard.body, event.body), ?6) > 0 AND instr(coalesce(heard.body, event.body), ?7) = 0
+AND event.at >= ?8 AND event.at < ?9
+AND (?10 = '' OR session.agent = ?10) AND (?11 OR NOT coalesce(session.archived, FALSE))
 ORDER BY said.rank, event.seq DESC LIMIT ?5
 
 -- said_find on postgresql --
 SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body, event.seq FROM said
 JOIN event ON event.seq = said.seq LEFT JOIN session ON session.session = event.session
+LEFT JOIN event AS heard ON heard.session = event.session AND heard.n = CASE event.kind WHEN 'transcribed' THEN (
+  SELECT n FROM event AS spoken WHERE spoken.session = event.session AND spoken.n < event.n
+  AND spoken.kind IN ('message_received', 'question_answered') ORDER BY n DESC LIMIT 1) END
 WHERE said.words @@ match_query('simple', $3) AND event.body IS NOT NULL AND ($4 = '' OR event.session = $4)
 AND ($1 OR event.session IN (SELECT session FROM session_member WHERE principal = $2))
+AND instr(coalesce(heard.body, event.body), $6) > 0 AND instr(coalesce(heard.body, event.body), $7) = 0
+AND event.at >= $8 AND event.at < $9
+AND ($10 = '' OR session.agent = $10) AND ($11 OR NOT coalesce(session.archived, FALSE))
 ORDER BY ts_rank(said.words, match_query('simple', $3), 1) DESC, event.seq DESC LIMIT $5
 
 -- said_latest: the latest first, before this number --
 SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body, event.seq FROM said
 JOIN event ON event.seq = said.rowid LEFT JOIN session ON session.session = event.session
-WHERE said MATCH ?3 AND said.rowid < ?6 AND event.body IS NOT NULL AND (?4 = '' OR event.session = ?4)
+LEFT JOIN event AS heard ON heard.session = event.session AND heard.n = CASE event.kind WHEN 'transcribed' THEN (
+  SELECT n FROM event AS spoken WHERE spoken.session = event.session AND spoken.n < event.n
+  AND spoken.kind IN ('message_received', 'question_answered') ORDER BY n DESC LIMIT 1) END
+WHERE said MATCH ?3 AND said.rowid < ?12 AND event.body IS NOT NULL AND (?4 = '' OR event.session = ?4)
 AND (?1 OR event.session IN (SELECT session FROM session_member WHERE principal = ?2))
+AND instr(coalesce(heard.body, event.body), ?6) > 0 AND instr(coalesce(heard.body, event.body), ?7) = 0
+AND event.at >= ?8 AND event.at < ?9
+AND (?10 = '' OR session.agent = ?10) AND (?11 OR NOT coalesce(session.archived, FALSE))
 ORDER BY said.rowid DESC LIMIT ?5
 
 -- said_latest on postgresql --
 SELECT event.session, event.n, event.at, coalesce(session.title, ''), event.body, event.seq FROM said
 JOIN event ON event.seq = said.seq LEFT JOIN session ON session.session = event.session
-WHERE said.words @@ match_query('simple', $3) AND said.seq < $6 AND event.body IS NOT NULL
+LEFT JOIN event AS heard ON heard.session = event.session AND heard.n = CASE event.kind WHEN 'transcribed' THEN (
+  SELECT n FROM event AS spoken WHERE spoken.session = event.session AND spoken.n < event.n
+  AND spoken.kind IN ('message_received', 'question_answered') ORDER BY n DESC LIMIT 1) END
+WHERE said.words @@ match_query('simple', $3) AND said.seq < $12 AND event.body IS NOT NULL
 AND ($4 = '' OR event.session = $4)
 AND ($1 OR event.session IN (SELECT session FROM session_member WHERE principal = $2))
+AND instr(coalesce(heard.body, event.body), $6) > 0 AND instr(coalesce(heard.body, event.body), $7) = 0
+AND event.at >= $8 AND event.at < $9
+AND ($10 = '' OR session.agent = $10) AND ($11 OR NOT coalesce(session.archived, FALSE))
 ORDER BY said.seq DESC LIMIT $5
 
 -- usage_add --

@@ -30,6 +30,7 @@ from ..types.identity import Principal
 from ..types.messages import ResultStatus, clean_text
 from ..types.turn import list_choices
 from .base import (
+    EVERYTHING,
     FIRST_PAGE,
     Args,
     Hit,
@@ -37,6 +38,7 @@ from .base import (
     OpenAsk,
     PageCursor,
     Row,
+    SearchFilter,
     SessionRow,
     StoredActivity,
     TokenTotals,
@@ -56,6 +58,9 @@ SCANNED_CHARS = 100_000
 DETAIL_CHARS = 2_000
 _WORD = re.compile(r"[^\W_]+")
 """A word, nearly as the index splits a text into words."""
+_BY_AGENT = b'"role":"assistant"'
+_NOWHERE = b"\xff"
+"""In no event: it is not UTF-8."""
 
 
 class ReadQueries(ABC):
@@ -95,18 +100,27 @@ class ReadQueries(ABC):
         return str(rows[0][0]) if rows else ""
 
     async def search_titles(
-        self, principal: Principal, words: str, limit: int = 50, behind: PageCursor = FIRST_PAGE
+        self,
+        principal: Principal,
+        words: str,
+        limit: int = 50,
+        behind: PageCursor = FIRST_PAGE,
+        wanted: SearchFilter = EVERYTHING,
     ) -> list[SessionRow]:
-        wanted = words.lower().split()[:QUERY_WORDS]
+        parts = words.lower().split()[:QUERY_WORDS]
         found = list[SessionRow]()
-        pattern = _like_pattern(max(wanted, key=len, default=""))
+        pattern = _like_pattern(max(parts, key=len, default=""))
         while len(found) < limit:
             args = (*_scope(principal), *behind, pattern, BATCH)
             rows = [
                 SessionRow.from_row(row)
                 for row in self._fetch_all(self._sql["session_titled"], args)
             ]
-            found += [row for row in rows if all(word in row.title.lower() for word in wanted)]
+            found += [
+                row
+                for row in rows
+                if _is_wanted(row, wanted) and all(part in row.title.lower() for part in parts)
+            ]
             if len(rows) < BATCH:
                 break
             behind = rows[-1].last_at, rows[-1].session
@@ -119,17 +133,20 @@ class ReadQueries(ABC):
         limit: int = 20,
         session: str = "",
         before: int | None = None,
+        wanted: SearchFilter = EVERYTHING,
     ) -> list[Hit]:
         words = split_query(query)
         if not words:
             return []
         await self._update_index()
-        wanted = " ".join(f'"{word}"*' for word in words)
-        args = (*_scope(principal), wanted, session, limit)
+        pattern = " ".join(f'"{word}"*' for word in words)
+        when = (wanted.since, wanted.until)
+        filters = (*_bytes_of(wanted.by, principal), *when, wanted.agent, int(wanted.archived))
+        args = (*_scope(principal), pattern, session, limit)
         if before is None:
-            rows = self._fetch_all(self._sql["said_find"], args)
+            rows = self._fetch_all(self._sql["said_find"], (*args, *filters))
         else:
-            rows = self._fetch_all(self._sql["said_latest"], (*args, before))
+            rows = self._fetch_all(self._sql["said_latest"], (*args, *filters, before))
         with self._errors():
             return [_make_hit(row, decode_event(row[4]), words) for row in rows]
 
@@ -259,6 +276,26 @@ def _like_pattern(word: str) -> str:
     """A pattern for LIKE that matches at least the texts with this word. Other than ASCII letters
     become wildcards, since SQLite does not fold their case."""
     return f"%{''.join(c if c.isascii() and c.isalnum() else '_' for c in word)}%"
+
+
+def _is_wanted(row: SessionRow, wanted: SearchFilter) -> bool:
+    """Whether the session went on between these times, and is where it is looked for."""
+    return (
+        row.last_at >= wanted.since
+        and row.opened_at < wanted.until
+        and wanted.agent in ("", row.agent)
+        and (wanted.archived or not row.archived)
+    )
+
+
+def _bytes_of(by: str, principal: Principal) -> tuple[bytes, bytes]:
+    """What an event has in it that was said `by` them, and what it has not. In the text of a
+    message a quote is escaped, so nobody can write this there."""
+    if by == "agent":
+        return _BY_AGENT, _NOWHERE
+    if by == "me":
+        return b'"principal":{"id":' + msgspec.json.encode(principal.id), _BY_AGENT
+    return b"", _NOWHERE
 
 
 def _scope(principal: Principal) -> Args:

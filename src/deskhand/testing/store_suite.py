@@ -18,6 +18,7 @@ from ..store.base import (
     ListPlace,
     OpenSession,
     PageCursor,
+    SearchFilter,
     Store,
 )
 from ..store.queries import add_dead_letter, stop_subagent
@@ -29,12 +30,15 @@ from ..types.events import (
     Compacted,
     Erased,
     Hinted,
+    HistoryMessage,
     Ledger,
     MessageDelivered,
     MessageReceived,
+    ModelReplied,
     OptionsSet,
     Reacted,
     Recorded,
+    Transcribed,
     TurnEnded,
 )
 from ..types.identity import Address, Inbound, Principal, Said
@@ -639,6 +643,57 @@ async def _paged(
     assert (read[0], read[1], seen[0], seen[1]) == (whole, whole, found, found)
 
 
+async def a_search_finds_what_is_wanted(open_store: Open) -> None:
+    """By whom, when, with which agent, and whether in the archive, each alone and all together."""
+    async with opened(open_store) as store:
+        said = Message("user", (Text('the river "role":"assistant"'),))
+        told = Message("assistant", (Text("the river is wide"),))
+        reply = ModelReplied(told, "p/m")
+        room = (
+            MessageReceived(0, ANN, PLACE, said, "1"),
+            reply,
+            MessageReceived(0, BOB, PLACE, said, "2"),
+            HistoryMessage(0, ANN, told),
+            MessageReceived(0, ANN, PLACE, Message("user", (Text("a recording"),)), "3"),
+            Transcribed("blob", "a river, she said"),
+        )
+        await store.commit(Commit("agent/room", 1, T0, room, close=True))
+        desk = (MessageReceived(0, ANN, PLACE, said, "4"), reply)
+        await store.commit(Commit("other/desk", 1, T0 + 100, desk, close=True))
+        put_away = OptionsSet(7, ANN, SessionOptions(archived=True))
+        await store.commit(Commit("agent/room", 7, T0, (put_away,), close=True))
+
+        async def finds(*found: tuple[str, int], **fields: Any) -> None:
+            wanted = SearchFilter(**fields)
+            latest = await store.search(ANN, "river", before=2**60, wanted=wanted)
+            assert [(hit.session, hit.n) for hit in latest] == list(found), fields
+            best = await store.search(ANN, "river", wanted=wanted)
+            assert {(hit.session, hit.n) for hit in best} == set(found), fields
+
+        in_room = [("agent/room", n) for n in (6, 4, 3, 2, 1)]
+        at_desk = [("other/desk", n) for n in (2, 1)]
+        await finds(*at_desk, *in_room)
+        await finds(at_desk[1], in_room[0], in_room[4], by="me")
+        await finds(at_desk[0], in_room[1], in_room[3], by="agent")
+        await finds(*at_desk, since=T0 + 100)
+        await finds(*in_room, until=T0 + 100)
+        await finds(since=T0 + 1, until=T0 + 100)
+        await finds(*in_room, agent="agent")
+        await finds(agent="nobody")
+        await finds(*at_desk, archived=False)
+        await finds(at_desk[0], by="agent", since=T0, until=T0 + 101, agent="other", archived=False)
+
+        async def lists(*found: str, **fields: Any) -> None:
+            titled = await store.search_titles(ANN, "river", wanted=SearchFilter(**fields))
+            assert [row.session for row in titled] == list(found), fields
+
+        await lists("other/desk", "agent/room")
+        await lists("other/desk", since=T0 + 100)
+        await lists("agent/room", until=T0 + 100)
+        await lists("agent/room", agent="agent")
+        await lists("other/desk", archived=False)
+
+
 async def erasing_leaves_only_the_shape(open_store: Open) -> None:
     async with opened(open_store) as store:
         row = await store.accept(inbound("a", "a secret"), ANN, S)
@@ -706,6 +761,7 @@ CASES: tuple[Case, ...] = (
     people_see_their_own_sessions,
     sessions_are_where_people_put_them,
     pages_joined_are_the_whole,
+    a_search_finds_what_is_wanted,
     a_new_conversation_is_for_who_takes_part_in_it,
     erasing_leaves_only_the_shape,
     news_are_seen_elsewhere,

@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ..store.base import FIRST_PAGE, ListPlace, PageCursor, SessionRow, TokenTotals
+from ..store.base import (
+    FIRST_PAGE,
+    ListPlace,
+    PageCursor,
+    SearchFilter,
+    SessionRow,
+    TokenTotals,
+)
 from ..store.queries import count_messages, find_session_row, may_attach_blob
 from ..types.errors import Refused
 from ..types.events import Recorded
@@ -15,6 +22,7 @@ from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
 from ..types.messages import Audio, File, Image, Message, Part, Text
 from ..types.options import FOLDER_CHARS
 from .errors import HttpProblem, bad_request, not_found
+from .lookup import LATEST_S, AgentName, Seconds
 from .names import CHANNEL, address_of, format_session_name, parse_session_name
 from .routing import Call, Endpoint
 from .stream import From, follow_events
@@ -62,8 +70,10 @@ class SessionsView(msgspec.Struct, frozen=True, omit_defaults=True):
 class SessionPage(msgspec.Struct, frozen=True):
     """`limit`: at most this many; without it, all. `before` is the `more` of the previous page.
     `title`: only those with these words in their title. `name`: only this one. `pinned`, `folder`
-    (empty: in none) and `archived`: only those in this place. `brief`: without the counts of
-    messages and tokens, which is faster."""
+    (empty: in none) and `archived`: only those in this place; with a `title` only `archived: false`
+    counts. `since`, `until` (seconds since the epoch) and `agent` are for titles: only those that
+    went on between these times, and with this agent. `brief`: without the counts of messages and
+    tokens, which is faster."""
 
     limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
     before: Annotated[str, msgspec.Meta(max_length=1100)] = ""
@@ -73,6 +83,9 @@ class SessionPage(msgspec.Struct, frozen=True):
     pinned: bool | None = None
     folder: Annotated[str, msgspec.Meta(max_length=FOLDER_CHARS)] | None = None
     archived: bool | None = None
+    since: Seconds = 0.0
+    until: Seconds = LATEST_S
+    agent: AgentName = ""
 
 
 class LogPart(msgspec.Struct, frozen=True):
@@ -179,7 +192,13 @@ async def list_sessions(call: Call) -> SessionsView:
         row = await find_session_row(store, key)
         rows = [row] if row and await store.may_see(who, key) else []
     elif query.title.strip():
-        rows = await store.search_titles(who, query.title, limit + 1, behind)
+        wanted = SearchFilter(
+            since=query.since,
+            until=query.until,
+            agent=query.agent,
+            archived=query.archived is not False,
+        )
+        rows = await store.search_titles(who, query.title, limit + 1, behind, wanted)
     else:
         place = ListPlace(query.pinned, query.folder, query.archived)
         rows = await store.sessions(who, limit + 1, behind, place)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ..store.base import LAST_SEQ, Hit, OpenAsk
+from ..store.base import LAST_SEQ, Hit, OpenAsk, SearchFilter
 from .errors import not_found
 from .names import format_session_name, parse_session_name
 from .routing import Call, Endpoint
@@ -17,18 +17,28 @@ MARK_BEGIN = "\ue000"
 MARK_END = "\ue001"
 """Around each word that was searched for: no text has them by itself (the private use area)."""
 MAX_RESULTS = 100
+LATEST_S = 2.0**53
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=LATEST_S)]
+AgentName = Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class SearchQuery(msgspec.Struct, frozen=True):
     """`q` are words, or their beginnings. `session` is one conversation by its name, '' for all.
     `order`: what fits best first, or the latest first; then `before` is the `seq` of the last one
-    of the page before."""
+    of the page before. `by`: what you said (`me`), or what an agent said. `since` and `until` are
+    seconds since the epoch, `until` excluded. `agent`: with this agent. `archived`: also in
+    archived conversations."""
 
     q: str = ""
     limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_RESULTS)] = 20
     session: str = ""
     order: Literal["best", "latest"] = "best"
     before: Annotated[int, msgspec.Meta(ge=0, le=LAST_SEQ)] = LAST_SEQ
+    by: Literal["", "me", "agent"] = ""
+    since: Seconds = 0.0
+    until: Seconds = LATEST_S
+    agent: AgentName = ""
+    archived: bool = True
 
 
 class SearchResult(msgspec.Struct, frozen=True):
@@ -78,7 +88,14 @@ async def search(call: Call) -> list[SearchResult]:
         else ""
     )
     before = wanted.before if wanted.order == "latest" else None
-    hits = await call.web.store.search(who, wanted.q[:500], wanted.limit, inside, before)
+    filters = SearchFilter(
+        by=wanted.by,
+        since=wanted.since,
+        until=wanted.until,
+        agent=wanted.agent,
+        archived=wanted.archived,
+    )
+    hits = await call.web.store.search(who, wanted.q[:500], wanted.limit, inside, before, filters)
     return [
         SearchResult(
             format_session_name(hit.session, who, agent),

@@ -1,9 +1,9 @@
-// A dialog that asks for one line of text.
+// A dialog that asks for one line of text, or for a date.
 
 import { html, signal, useLayoutEffect, useRef } from "./lib.js";
 import { Modal } from "./modal.js";
 
-const asked = signal(null); // {title, label, value, button, resolve}
+const asked = signal(null); // {title, label, value, type, button, resolve}
 
 /** The trimmed line that was written; "" where there is none, or it was cancelled. */
 export const promptText = (question) =>
@@ -16,7 +16,7 @@ export function PromptLayer() {
   return asked.value && html`<${Prompt} ...${asked.value} />`;
 }
 
-function Prompt({ title, label, value = "", button, maxlength = 80, resolve }) {
+function Prompt({ title, label, value = "", button, type = "text", maxlength = 80, resolve }) {
   const field = useRef();
   useLayoutEffect(() => field.current.select(), []);
   const answer = (text) => {
@@ -35,7 +35,14 @@ function Prompt({ title, label, value = "", button, maxlength = 80, resolve }) {
         <h2>${title}</h2>
         <label class="field">
           <span>${label}</span>
-          <input class="input" ref=${field} maxlength=${maxlength} defaultValue=${value} required />
+          <input
+            class="input"
+            type=${type}
+            ref=${field}
+            maxlength=${maxlength}
+            defaultValue=${value}
+            required
+          />
         </label>
         <div class="row end">
           <button type="button" class="btn" onClick=${() => answer("")}>Cancel</button>

@@ -1,7 +1,9 @@
 // What the search finds: titles, and what was said.
 
+import { formatDateTime } from "./format.js";
 import { html, useEffect, useState } from "./lib.js";
 import { More, usePages } from "./more.js";
+import { filterParameters, parseSearch } from "./search-filters.js";
 import { SessionEntry } from "./session-row.js";
 import { searchTarget, sessionHref } from "./state.js";
 
@@ -9,15 +11,28 @@ const HITS = 30;
 const readHits = (rows) => ({ rows, next: rows.length < HITS ? null : rows.at(-1).seq });
 const readTitles = ({ sessions: rows, more }) => ({ rows, next: more });
 
-export function SearchResults({ query }) {
+/** `write(text)` replaces what stands in the field of the search. */
+export function SearchResults({ query, write }) {
   const [asked, setAsked] = useState("");
   useEffect(() => {
     const timer = setTimeout(() => setAsked(query), 160);
     return () => clearTimeout(timer);
   }, [query]);
-  const word = encodeURIComponent(asked);
-  const titles = usePages(asked && `/api/sessions?limit=8&brief=true&title=${word}`, readTitles);
-  const hits = usePages(asked && `/api/search?limit=${HITS}&order=latest&q=${word}`, readHits);
+  const wanted = parseSearch(asked);
+  const { words, problem } = wanted;
+  const filters = problem ? "" : filterParameters(wanted);
+  const isReady = words && !problem;
+  const word = encodeURIComponent(words);
+  const titles = usePages(
+    isReady && !wanted.from && `/api/sessions?limit=8&brief=true&title=${word}${filters}`,
+    readTitles,
+  );
+  const hits = usePages(
+    isReady && `/api/search?limit=${HITS}&order=latest&q=${word}${filters}`,
+    readHits,
+  );
+  const hasTitles = !wanted.from && titles.rows?.length !== 0;
+  const isEmpty = isReady && hits.rows?.length === 0 && !hasTitles;
   return html`
     <div role="region" aria-label="What was found">
       ${
@@ -53,11 +68,12 @@ export function SearchResults({ query }) {
                     class="entry tall"
                     href=${sessionHref(hit.name)}
                     onClick=${() => {
-                      searchTarget.value = { name: hit.name, n: hit.n, query };
+                      searchTarget.value = { name: hit.name, n: hit.n, query: words };
                     }}
                   >
                     <span class="cut">${hit.title || "Untitled"}</span>
                     <span class="hit"><${Highlighted} text=${hit.excerpt} /></span>
+                    <span class="tiny muted">${nameSpeaker(hit)}${formatDateTime(hit.at)}</span>
                   </a>
                 </li>
               `,
@@ -67,16 +83,33 @@ export function SearchResults({ query }) {
         `
       }
       ${hits.error && html`<p class="hint">${hits.error.message}</p>`}
-      <p class="hint" role="status">
-        ${
-          hits.rows && !hits.rows.length && titles.rows && !titles.rows.length
-            ? `No results for “${query}”. Try fewer or other words.`
-            : ""
-        }
-      </p>
+      <p class="hint" role="status">${describeSearch(wanted, isEmpty, filters)}</p>
+      ${
+        isEmpty &&
+        filters &&
+        html`
+          <p class="more">
+            <button type="button" class="btn little" onClick=${() => write(words)}>
+              Search without filters
+            </button>
+          </p>
+        `
+      }
     </div>
   `;
 }
+
+/** What there is to say of this search: what is wrong with it, what is missing, or that nothing is found. */
+function describeSearch({ words, problem }, isEmpty, filters) {
+  if (problem) return problem;
+  if (!words && filters) return "Add a word to look for.";
+  if (!isEmpty) return "";
+  return filters
+    ? `No results for “${words}” with these filters.`
+    : `No results for “${words}”. Try fewer or other words.`;
+}
+
+const nameSpeaker = (hit) => (hit.role === "assistant" ? "The agent · " : "");
 
 /** A text in which hits are enclosed in U+E000 and U+E001. */
 export function Highlighted({ text }) {

@@ -4,6 +4,7 @@ import { Icon, IconButton } from "./icons.js";
 import { inboxCount } from "./inbox-count.js";
 import { html, useRef, useState } from "./lib.js";
 import { asks } from "./list.js";
+import { SearchFilters } from "./search-filters.js";
 import { SearchResults } from "./search-results.js";
 import { SessionList } from "./session-list.js";
 import {
@@ -76,6 +77,7 @@ export function Sidebar() {
         />
         <kbd aria-hidden="true">Ctrl /</kbd>
       </label>
+      ${query.trim() && html`<${SearchFilters} text=${query} write=${setQuery} />`}
       <a
         class="entry"
         href="#/inbox"
@@ -94,7 +96,9 @@ export function Sidebar() {
       </a>
       <div class="side-list" ref=${list} onKeyDown=${moveFocus}>
         ${
-          query.trim() ? html`<${SearchResults} query=${query.trim()} />` : html`<${SessionList} />`
+          query.trim()
+            ? html`<${SearchResults} query=${query.trim()} write=${setQuery} />`
+            : html`<${SessionList} />`
         }
       </div>
       <${SidebarFooter} />
