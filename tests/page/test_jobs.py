@@ -16,12 +16,33 @@ from .conftest import Desk
 pytestmark = pytest.mark.timeout(120)
 
 
+def test_a_newcomer_sees_what_jobs_are_good_for(page: Page) -> None:
+    """Each card says when it runs and what it costs, and its button opens the filled form."""
+    page.goto("/#/settings/jobs")
+    brief = page.locator(".blueprint", has_text="Morning brief")
+    expect(brief).to_contain_text("One short message that begins the day")
+    expect(brief).to_contain_text("at 07:30 every day")
+    expect(brief).to_contain_text("30 runs in 30 days")
+    expect(page.locator(".blueprint", has_text="Reminder")).to_contain_text("asks no model")
+    watch = page.locator(".blueprint", has_text="Watch a page")
+    expect(watch).to_contain_text("when the page has changed")
+    brief.get_by_role("button", name="Set up Morning brief").click()
+    expect(page.get_by_label("At what time?")).to_have_value("07:30")
+    expect(page.get_by_role("status").filter(has_text="Forecast")).to_contain_text("07:30")
+    page.get_by_role("button", name="Back").click()
+    watch.get_by_role("button", name="Set up Watch a page").click()
+    expect(page.get_by_label("Which page?")).to_have_value("")
+    expect(page.get_by_role("status").filter(has_text="Forecast")).to_have_count(0)
+
+
 def test_a_job_is_made_run_switched_and_removed(page: Page, desk: Desk) -> None:
     page.goto("/#/settings/jobs")
     expect(page.get_by_text("There are no jobs yet.")).to_be_visible()
     page.get_by_role("button", name="New job").click()
-    kinds = page.get_by_role("group", name="Kinds of jobs")
+    kinds = page.get_by_role("list", name="Kinds of jobs")
+    expect(kinds).to_have_count(1)
     expect(kinds.get_by_role("button")).to_have_count(7)
+    expect(kinds.get_by_role("button").first).to_be_focused()
     kinds.get_by_role("button", name="Weekly review").click()
     expect(page.get_by_label("On which day?")).to_have_value("friday")
     page.get_by_label("At what time?").fill("17:30")

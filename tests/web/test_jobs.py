@@ -227,6 +227,10 @@ async def test_blueprints_are_drawn_previewed_and_made(served: Served) -> None:
     found = await served.owner.get("/api/blueprints")
     assert [each["name"] for each in found] == [each.name for each in BLUEPRINTS]
     assert found[0]["form"]["properties"]["time"]["default"] == "07:30"
+    assert found[0]["when"].startswith("at 07:30 every day")
+    assert found[0]["forecast"].startswith("Forecast: 30 runs in 30 days")
+    assert all(each["when"] and each["forecast"] for each in found)
+    assert found[-1]["forecast"] == "It uses no tokens: it asks no model."
     draft = {
         "blueprint": "reminder",
         "slots": {"text": "call Ann", "when": "every 2h"},

@@ -51,7 +51,8 @@ class Blueprint(msgspec.Struct, frozen=True):
 
     `schedule`, `on` and `prompt` contain `{slot}` for a value; `{time:cron}` is a time as the first
     two fields of a cron line, `{days:cron}` the last one. With `deliver` the prompt is sent as it
-    is, and no model is asked. With `once` a job that runs at one time is deleted after it.
+    is, and no model is asked. With `once` a job that runs at one time is deleted after it. `when`
+    says when it runs, where that depends on what is filled in.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Blueprint(msgspec.Struct, frozen=True):
     on: tuple[str, ...] = ()
     deliver: bool = False
     once: bool = False
+    when: str = ""
 
 
 class FilledBlueprint(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +149,7 @@ BLUEPRINTS: tuple[Blueprint, ...] = (
         f"Say in at most five lines what is new, if it matters. {_UNTRUSTED_CONTENT} "
         f"{_ANSWER_BRIEFLY}",
         on=("page {url} {every}",),
+        when="when the page has changed; it is looked at every hour",
     ),
     Blueprint(
         "backup-check",
@@ -211,6 +214,7 @@ BLUEPRINTS: tuple[Blueprint, ...] = (
         "{when}",
         deliver=True,
         once=True,
+        when="once or again and again, at the times that you choose",
     ),
 )
 

@@ -22,18 +22,28 @@ from ..web.job_views import (
 )
 from ..web.names import CHANNEL, format_session_name
 from ..web.protocols import JobsBackend
-from .blueprints import BLUEPRINTS, get_blueprint, make_form_schema, render_command
+from .blueprints import BLUEPRINTS, Blueprint, get_blueprint, make_form_schema, render_command
 from .files import JobFiles
 from .job_file import parse_job, render_job_file
 from .jobs_api import JobsApi
 from .manage_tool import job_from_blueprint
-from .text import describe_outcome, describe_state, describe_timing, next_run_times
+from .text import (
+    describe_outcome,
+    describe_state,
+    describe_timing,
+    forecast_job,
+    next_run_times,
+)
 from .triggers.spec import WEBHOOK_PATH
 from .triggers.triggers import Triggering, parse_triggers, webhook_secret_name
 
 MAX_RUNS = 20
 PREVIEW_CHARS = 100
 NO_SECRET = "the webhook is closed: it has no secret. Make one with `deskhand jobs hook {name}`"
+
+
+FREE = "It uses no tokens: it asks no model."
+"""The forecast of a blueprint that only sends what is filled in."""
 
 
 class JobPages:
@@ -69,16 +79,25 @@ class JobPages:
         )
 
     def blueprints(self) -> list[BlueprintView]:
-        return [
-            BlueprintView(
-                blueprint.name,
-                blueprint.title,
-                blueprint.about,
-                make_form_schema(blueprint),
-                render_command(blueprint),
-            )
-            for blueprint in BLUEPRINTS
-        ]
+        return [self._blueprint_view(blueprint) for blueprint in BLUEPRINTS]
+
+    def _blueprint_view(self, of: Blueprint) -> BlueprintView:
+        when = of.when
+        forecast = FREE
+        if not of.deliver:
+            examples = {slot.name: slot.example for slot in of.slots if slot.required}
+            job = job_from_blueprint(of, examples, of.name, None)
+            when = when or describe_timing(job, self._jobs.zone)
+            forecast = forecast_job(job, (), self._jobs.zone, self._jobs.now()).summary
+        return BlueprintView(
+            name=of.name,
+            title=of.title,
+            description=of.about,
+            when=when,
+            forecast=forecast,
+            form=make_form_schema(of),
+            command=render_command(of),
+        )
 
     async def preview(self, principal: Principal, draft: JobDraft) -> Preview:
         zone = self._jobs.zone

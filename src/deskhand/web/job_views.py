@@ -96,12 +96,14 @@ class Preview(msgspec.Struct, frozen=True):
 
 
 class BlueprintView(msgspec.Struct, frozen=True):
-    """`form` is a JSON schema of its blanks; the `format` of each is what kind of thing it
-    takes."""
+    """`form` is a JSON schema of its blanks; the `format` of each is what kind of thing it takes.
+    `when` says when it runs, and `forecast` what it uses, if nobody changes its blanks."""
 
     name: str
     title: str
     description: str
+    when: str
+    forecast: str
     form: dict[str, Any]
     command: str
 

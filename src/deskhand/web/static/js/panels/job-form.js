@@ -2,8 +2,8 @@
 
 import { post } from "../api.js";
 import { formatDateTime } from "../format.js";
-import { html, useState } from "../lib.js";
-import { attempt } from "../state.js";
+import { html, useEffect, useRef, useState } from "../lib.js";
+import { attempt, hasScope } from "../state.js";
 import { Loaded, useFetch } from "./parts.js";
 
 const OWN = new Set(["web", "api", "terminal", "door", "job"]);
@@ -16,46 +16,42 @@ const OWN_KIND = {
   name: "own",
   title: "Something else",
   description: "Write its file yourself: when, for whom, and what is to be done.",
+  when: "as you write it",
+  forecast: "Shown before you create it.",
 };
 
-/** A new job: choose its kind, then fill in its form. */
-export function NewJob({ onMade }) {
+/** A new job: choose its kind, then fill in its form. `focused`: the first kind has the focus. */
+export function NewJob({ onMade, focused }) {
   const all = useFetch("/api/blueprints");
   const [chosen, setChosen] = useState("");
+  const root = useRef();
+  useEffect(() => {
+    if (focused && !chosen) root.current.querySelector(".blueprint button")?.focus();
+  }, [focused, all.data, chosen]);
   return html`
-    <div class="box stack">
+    <div class="stack" ref=${root}>
       <${Loaded} result=${all} what="blueprints">
         ${(found) => {
           const one = found.find((each) => each.name === chosen);
-          if (chosen === "own")
+          if (one || chosen === "own")
             return html`
-              <${JobForm} key="own" one=${null} onBack=${() => setChosen("")} onMade=${onMade} />
-            `;
-          if (one)
-            return html`
-              <${JobForm}
-                key=${one.name}
-                one=${one}
-                onBack=${() => setChosen("")}
-                onMade=${onMade}
-              />
+              <div class="box">
+                <${JobForm}
+                  key=${chosen}
+                  one=${one ?? null}
+                  onBack=${() => setChosen("")}
+                  onMade=${onMade}
+                />
+              </div>
             `;
           return html`
-            <div class="cards" role="group" aria-label="Kinds of jobs">
+            <ul class="blueprints" aria-label="Kinds of jobs">
               ${[...found, OWN_KIND].map(
                 (each) => html`
-                  <button
-                    type="button"
-                    key=${each.name}
-                    class="option"
-                    onClick=${() => setChosen(each.name)}
-                  >
-                    <strong>${each.title}</strong>
-                    <span class="small muted">${each.description}</span>
-                  </button>
+                  <${BlueprintCard} key=${each.name} of=${each} choose=${() => setChosen(each.name)} />
                 `,
               )}
-            </div>
+            </ul>
           `;
         }}
       <//>
@@ -63,9 +59,37 @@ export function NewJob({ onMade }) {
   `;
 }
 
+/** What a kind of job is good for, when it runs and what it costs; the button opens its form. */
+function BlueprintCard({ of, choose }) {
+  return html`
+    <li class="blueprint">
+      <h4>${of.title}</h4>
+      <p>${of.description}</p>
+      <dl class="small">
+        <div><dt>Runs</dt><dd>${of.when}</dd></div>
+        <div><dt>Costs</dt><dd>${of.forecast.replace(/^Forecast: /, "")}</dd></div>
+      </dl>
+      ${
+        hasScope("chat") &&
+        html`
+          <button
+            type="button"
+            class="btn little"
+            aria-label=${`Set up ${of.title}`}
+            onClick=${choose}
+          >
+            Set up
+          </button>
+        `
+      }
+    </li>
+  `;
+}
+
 function JobForm({ one, onBack, onMade }) {
   const [shown, setShown] = useState(null);
   const [refused, setRefused] = useState("");
+  const root = useRef();
   const talks = useFetch("/api/sessions?brief=true");
   const readDraft = (form) => {
     const { _to, _name, _text, ...fields } = Object.fromEntries(new FormData(form));
@@ -96,8 +120,11 @@ function JobForm({ one, onBack, onMade }) {
     const form = event.currentTarget;
     if (isFilled(form)) showPreview(form);
   };
+  useEffect(() => {
+    if (one && isFilled(root.current)) showPreview(root.current);
+  }, []);
   return html`
-    <form class="stack" onSubmit=${createJob} onChange=${handleChange}>
+    <form class="stack" ref=${root} onSubmit=${createJob} onChange=${handleChange}>
       <div class="row">
         <button type="button" class="btn little" onClick=${onBack}>Back</button>
         <strong>${one ? one.title : "Something else"}</strong>

@@ -49,6 +49,7 @@ export function Jobs() {
     announce(`The job ${name} is there`);
     found.reload();
   };
+  const isEmpty = found.data?.every((job) => job.builtin);
   const drawRows = (jobs) => html`
     <ul class="rows">
       ${jobs.map(
@@ -95,15 +96,23 @@ export function Jobs() {
             <button
               type="button"
               class="btn little"
-              aria-expanded=${String(making)}
-              onClick=${() => setMaking(!making)}
+              aria-expanded=${String(making || Boolean(isEmpty))}
+              onClick=${() => setMaking(isEmpty || !making)}
             >
               New job
             </button>
           `
         }
       >
-        ${making && html`<${NewJob} onMade=${showMade} />`}
+        ${
+          isEmpty &&
+          html`
+            <${Empty}>
+              There are no jobs yet. Choose one to begin with: you can change it before it is made.
+            <//>
+          `
+        }
+        ${(making || isEmpty) && html`<${NewJob} onMade=${showMade} focused=${making} />`}
         ${
           gone &&
           html`
@@ -118,18 +127,7 @@ export function Jobs() {
             const own = all.filter((job) => !job.builtin);
             const builtin = all.filter((job) => job.builtin);
             return html`
-              ${
-                own.length
-                  ? drawRows(own)
-                  : html`
-                      <${Empty}>
-                        ${
-                          "There are no jobs yet. A reminder or a morning brief is made in a " +
-                          "minute: New job."
-                        }
-                      <//>
-                    `
-              }
+              ${own.length > 0 && drawRows(own)}
               ${
                 builtin.length > 0 &&
                 html`
