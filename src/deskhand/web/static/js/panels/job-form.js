@@ -67,7 +67,7 @@ function BlueprintCard({ of, choose }) {
       <p>${of.description}</p>
       <dl class="small">
         <div><dt>Runs</dt><dd>${of.when}</dd></div>
-        <div><dt>Costs</dt><dd>${of.forecast.replace(/^Forecast: /, "")}</dd></div>
+        <div><dt>Costs</dt><dd>${of.forecast.replace(/^Forecast: |`/g, "")}</dd></div>
       </dl>
       ${
         hasScope("chat") &&
