@@ -15,6 +15,8 @@ TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium dovecot-imapd mosquitto openssl pos
 DESKTOP_PACKAGES := galculator gnome-calculator kcalc mousepad gedit featherpad fonts-dejavu-core adwaita-icon-theme
 # What opens the documents that skills write.
 OFFICE_PACKAGES := libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui
+# Another browser in which the page is used.
+BROWSER_PACKAGES := firefox-esr
 export UV_SYSTEM_CERTS ?= 1
 # The tests start hundreds of processes: where no bytecode may be kept, each of them would first compile all of us.
 unexport PYTHONDONTWRITEBYTECODE
@@ -90,7 +92,7 @@ test: check $(VENV)/.tests ## Set up, check, and run the tests that take minutes
 	@$(BIN)/python -m pytest
 
 test-all: check $(VENV)/.tests .venv-mcp/.ready $(SERVERS)/node_modules/.ready .venv-node/.ready $(EMULATOR)/node_modules/.ready ## The same with the slow tests and all examples of properties; takes half an hour
-	@bash scripts/deps.sh $(OFFICE_PACKAGES) $(DESKTOP_PACKAGES)
+	@bash scripts/deps.sh $(OFFICE_PACKAGES) $(DESKTOP_PACKAGES) $(BROWSER_PACKAGES)
 	@TESTS=all $(BIN)/python -m pytest --durations=25
 
 $(VENV)/.tests: $(VENV)/.dev $(CLIENTS)/.ready .venv-matrix/.ready
