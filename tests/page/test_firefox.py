@@ -15,7 +15,7 @@ from .desk import SPOKEN
 from .firefox import Firefox, Tab, start
 from .test_answers import CHART, DIAGRAM, SVG, TABLE
 from .test_doing import PIXEL
-from .test_frame import APP, ELEMENTS, Packets
+from .test_frame import APP, ELEMENTS, LEAVING, Packets
 from .test_looks import ALL, AXE, PANELS, RUN
 from .test_safety import Elsewhere
 
@@ -196,6 +196,19 @@ def test_a_page_in_its_frame_reaches_nothing(
     assert len(firefox.send("browsingContext.getTree")["contexts"]) == windows
     assert tab.evaluate("document.title").endswith("Deskhand")
     tab.errors.clear()  # its policy has refused all of this
+
+
+@pytest.mark.parametrize("way", LEAVING)
+def test_a_page_that_leaves_its_frame_is_stopped(
+    tab: Tab, desk: Desk, elsewhere: Elsewhere, way: str
+) -> None:
+    text = LEAVING[way].replace("{to}", elsewhere.url).replace("{own}", desk.url)
+    open_file(tab, desk, f"leave-{way}.html", f"<p>here</p>{text}")
+    tab.see("[role=alert]", "tried to go to another page and was stopped")
+    tab.see("iframe.frame", count=0)
+    assert elsewhere.asked == []
+    assert tab.evaluate("location.href").startswith(desk.url)
+    tab.errors.clear()
 
 
 def test_what_is_done_in_the_list(tab: Tab) -> None:

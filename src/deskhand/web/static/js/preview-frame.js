@@ -54,6 +54,15 @@ export function Frame({ text, name, drawing }) {
     const page = drawing ? DRAWING_STYLE + text : text;
     event.target.contentWindow.postMessage({ page }, "*"); // it has no origin to name
   };
+  useEffect(() => {
+    // Firefox loads nothing in place of an address that our policy refuses.
+    const noteRefusal = ({ effectiveDirective, blockedURI }) => {
+      if (effectiveDirective === "frame-src" && /^https?:/.test(blockedURI))
+        setStopped(shown.current.round);
+    };
+    document.addEventListener("securitypolicyviolation", noteRefusal);
+    return () => document.removeEventListener("securitypolicyviolation", noteRefusal);
+  }, []);
   if (stopped === round)
     return html`
       <div class="empty" role="alert">
