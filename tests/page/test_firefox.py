@@ -372,7 +372,7 @@ def test_without_a_microphone_the_next_step_is_said(tab: Tab) -> None:
     tab.see("[role=alert]", "There is no microphone here. Connect one")
 
 
-def test_what_is_spoken_is_heard(desk: Desk, tmp_path: Path) -> None:
+def test_what_is_spoken_is_heard_and_answered_aloud(desk: Desk, tmp_path: Path) -> None:
     """The microphone is a tone of Firefox's own, which the desk understands by its pitch."""
     tone = {
         "media.navigator.streams.fake": True,
@@ -387,6 +387,9 @@ def test_what_is_spoken_is_heard(desk: Desk, tmp_path: Path) -> None:
         tab.click("button", "Send")
         tab.see(".bubble", HEARD)
         tab.see(".answer", f"You said: {HEARD}")
+        tab.find("button", "Stop reading")
+        tab.press("Escape")
+        tab.find("button", "Read this answer aloud")
         assert tab.errors == []
 
 
