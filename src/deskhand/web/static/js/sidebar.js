@@ -2,10 +2,9 @@
 
 import { Icon, IconButton } from "./icons.js";
 import { inboxCount } from "./inbox-count.js";
+import { useLazyComponent } from "./lazy-component.js";
 import { html, useRef, useState } from "./lib.js";
 import { asks } from "./list.js";
-import { SearchFilters } from "./search-filters.js";
-import { SearchResults } from "./search-results.js";
 import { SessionList } from "./session-list.js";
 import {
   currentUser,
@@ -20,8 +19,15 @@ import {
   theme,
 } from "./state.js";
 
+const loadSearch = () =>
+  Promise.all([import("./search-filters.js"), import("./search-results.js")]).then(
+    ([filters, results]) => ({ ...filters, ...results }),
+  );
+
 export function Sidebar() {
   const [query, setQuery] = useState("");
+  const words = query.trim();
+  const search = useLazyComponent(words && "search", words && loadSearch);
   const list = useRef();
   return html`
     <nav
@@ -77,7 +83,7 @@ export function Sidebar() {
         />
         <kbd aria-hidden="true">Ctrl /</kbd>
       </label>
-      ${query.trim() && html`<${SearchFilters} text=${query} write=${setQuery} />`}
+      ${words && search && html`<${search.SearchFilters} text=${query} write=${setQuery} />`}
       <a
         class="entry"
         href="#/inbox"
@@ -95,11 +101,9 @@ export function Sidebar() {
         }
       </a>
       <div class="side-list" ref=${list} onKeyDown=${moveFocus}>
-        ${
-          query.trim()
-            ? html`<${SearchResults} query=${query.trim()} write=${setQuery} />`
-            : html`<${SessionList} />`
-        }
+        ${!words && html`<${SessionList} />`}
+        ${words && !search && html`<p class="hint">One moment …</p>`}
+        ${words && search && html`<${search.SearchResults} query=${words} write=${setQuery} />`}
       </div>
       <${SidebarFooter} />
     </nav>
