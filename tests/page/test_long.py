@@ -87,7 +87,8 @@ def number(page: Page) -> int:
               const top = document.querySelector(".scroll").getBoundingClientRect().top;
               const turns = [...document.querySelectorAll(".turn")];
               const turn = turns.find((each) => each.getBoundingClientRect().bottom > top);
-              return /\\d+/.exec(turn.innerText)[0];
+              // What has just come into sight has no innerText before it is painted.
+              return /\\d+/.exec(turn.textContent)[0];
             }"""
         )
     )
