@@ -183,7 +183,7 @@ screenshots: $(VENV)/.dev ## Take the pictures of the page, and the recording of
 
 lock: | $(UV) ## Resolve the versions anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/core.txt
-	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra mcp --extra telegram --extra secrets --extra web --extra memory --extra schema --extra backup --extra postgres --extra metrics --extra sign-in --extra office --extra tools --extra acp --extra desktop -o requirements/run.txt
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --extra local --extra images --extra mcp --extra telegram --extra secrets --extra web --extra memory --extra schema --extra backup --extra postgres --extra metrics --extra sign-in --extra push --extra office --extra tools --extra acp --extra desktop -o requirements/run.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --all-extras --group dev -o requirements/dev.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml bench/agentdojo/agentdojo.in -o requirements/agentdojo.txt
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 tests/web/clients/clients.in -o requirements/clients.txt

@@ -1,4 +1,4 @@
-"""This browser is told what waits, also with the page closed. There is no push service of a browser
+"""Notifications in this browser, also with the page closed. There is no push service of a browser
 maker here: one of ours takes its place on both sides."""
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ def allow(page: Page) -> None:
 def turn_on(page: Page) -> None:
     allow(page)
     page.goto("/#/inbox")
-    page.get_by_role("button", name="Tell me here").click()
-    page.get_by_role("button", name="Do not tell me here").wait_for()
+    page.get_by_role("button", name="Turn on here").click()
+    page.get_by_role("button", name="Turn off here").wait_for()
 
 
 def test_a_browser_is_told_tried_and_told_no_more(page: Page, service: PushServer) -> None:
     turn_on(page)
-    rows = page.get_by_role("list", name="Browsers that are told").get_by_role("listitem")
+    rows = page.get_by_role("list", name="Browsers with notifications").get_by_role("listitem")
     expect(rows).to_contain_text("Chrome on Linux")
     expect(rows).to_contain_text("this one")
     before = len(service.pushed)
@@ -104,9 +104,9 @@ def test_a_browser_is_told_tried_and_told_no_more(page: Page, service: PushServe
     test.click()
     expect(page.get_by_text("Sent", exact=True)).to_be_attached()
     expect(test).to_be_enabled()
-    assert service.pushed[before].said["body"] == "This is how you are told what waits for you."
-    page.get_by_role("button", name="Do not tell me here").click()
-    page.get_by_role("button", name="Tell me here").wait_for()
+    assert service.pushed[before].said["body"] == "Notifications work in this browser."
+    page.get_by_role("button", name="Turn off here").click()
+    page.get_by_role("button", name="Turn on here").wait_for()
     expect(rows).to_have_count(0)
 
 
@@ -174,7 +174,7 @@ class Worker:
 def test_the_browser_says_no(page: Page) -> None:
     page.context.clear_permissions()
     page.goto("/#/inbox")
-    page.get_by_role("button", name="Tell me here").click()
+    page.get_by_role("button", name="Turn on here").click()
     expect(page.get_by_text("This browser blocks notifications of this page.")).to_be_visible()
 
 
@@ -182,7 +182,7 @@ def test_where_it_cannot_be_it_says_why(context: BrowserContext) -> None:
     context.add_init_script("delete globalThis.PushManager")
     page = context.new_page()
     page.goto("/#/inbox")
-    expect(page.get_by_text("This browser cannot be told anything")).to_be_visible()
+    expect(page.get_by_text("This browser cannot show notifications")).to_be_visible()
 
 
 def test_who_signs_out_is_told_no_more(page: Page) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from deskhand.config.clock import SystemClock
-from deskhand.testing.push_server import PushBrowser, PushServer, open_push_server, to_base64url
+from deskhand.testing.push_server import PushBrowser, PushServer, open_push_server
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.errors import ConfigError
+from deskhand.web.agent_signatures import to_base64url
 
 from .served import Served, serving
 
@@ -56,9 +57,11 @@ async def test_a_browser_is_added_tried_and_removed(asked: Asked) -> None:
 async def test_it_is_the_same_browser_however_often_it_is_added(asked: Asked) -> None:
     _, owner = await asked.served.browser()
     browser = asked.service.subscribe()
-    for _ in range(3):
-        assert (await owner.ask("POST", "/api/push", browser.subscription()))[0] == 200
-    assert len((await owner.get("/api/push"))["devices"]) == 1
+    made = [await owner.ask("POST", "/api/push", browser.subscription()) for _ in range(3)]
+    assert made == [made[0]] * 3 and made[0][0] == 200
+    assert (await owner.get("/api/push"))["devices"] == [made[0][1]]
+    audit = await asked.served.people.list_audit_notes()
+    assert [each.what for each in audit].count("notifications on") == 1
     for _ in range(25):
         other = asked.service.subscribe().subscription()
         assert (await owner.ask("POST", "/api/push", other))[0] == 200
@@ -118,7 +121,7 @@ async def test_bad_keys_and_programs_are_refused(asked: Asked) -> None:
         "The keys of the browser are not in base64url.",
     )
     status, said = await asked.served.owner.ask("POST", "/api/push", good)
-    assert status == 403 and "this is a program" in said["error"]["message"]
+    assert status == 403 and "this is an API token" in said["error"]["message"]
 
 
 async def test_a_test_that_fails_says_why(asked: Asked) -> None:

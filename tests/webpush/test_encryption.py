@@ -9,9 +9,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskhand.testing.push_server import PushBrowser, from_base64url, to_base64url
+from deskhand.testing.push_server import PushBrowser
 from deskhand.types.errors import ConfigError, Refused
 from deskhand.types.push import PushSubscription
+from deskhand.web.agent_signatures import from_base64url, to_base64url
 from deskhand.webpush.encryption import (
     CURVE,
     MAX_PLAIN_BYTES,

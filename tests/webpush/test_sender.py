@@ -1,4 +1,4 @@
-"""People are told on their browsers what waits for them: a whole Deskhand, and a push service."""
+"""Notifications in browsers: a whole Deskhand, and a push service."""
 
 from __future__ import annotations
 
@@ -294,3 +294,11 @@ async def test_a_slow_push_service_holds_up_nobody(world: World) -> None:
     assert world.service.pushed[0].browser is quick
     held.set()
     await world.said(2)
+
+
+async def test_a_page_that_is_opened_again_loses_no_notification(world: World) -> None:
+    _, owner = await world.served.browser()
+    browser, _ = await world.subscribe(owner)
+    await world.turn("before")
+    assert (await owner.ask("POST", "/api/push", browser.subscription()))[0] == 200
+    assert [each["title"] for each in await world.said(1)] == ["before asked"]

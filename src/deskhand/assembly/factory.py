@@ -202,7 +202,7 @@ def _make_prompt(
 
     def channel_instructions(address: Address) -> str:
         if small and address.channel == "web":
-            return ""  # each word counts there, and its drawings would be wrong
+            return ""  # it has few words to spare
         channel = parts.channels.get(address.channel)
         return channel.instructions(address) if channel is not None else ""
 

@@ -3,7 +3,6 @@ strictly as the RFCs 8030, 8188, 8291 and 8292 say, and takes nothing that is no
 
 from __future__ import annotations
 
-import base64
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,19 +19,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from ..web.agent_signatures import from_base64url, to_base64url
+
 CURVE = ec.SECP256R1()
 MAX_BODY_BYTES = 4096
 HEADER_BYTES = 21
 POINT_BYTES = 65
 LAST_RECORD = 2
-
-
-def to_base64url(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def from_base64url(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 class PushBrowser:

@@ -1,4 +1,4 @@
-"""Browsers that are told what waits for somebody, also with the page closed: Web Push."""
+"""Browsers that get notifications, also with the page closed: Web Push."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ MAX_ENDPOINT_CHARS = 1000
 
 
 class PushSubscription(msgspec.Struct, frozen=True):
-    """Where a browser is told. `endpoint` is its address at its push service, `key` its public key
-    (a point of P-256, uncompressed) and `auth` the secret that it shares with us (RFC 8291)."""
+    """Where a browser gets notifications. `endpoint` is its address at its push service,
+    `key` its public key (a point of P-256, uncompressed) and `auth` the secret that it shares with
+    us (RFC 8291)."""
 
     endpoint: str
     key: bytes
@@ -23,7 +24,7 @@ class PushSubscription(msgspec.Struct, frozen=True):
 
 
 class PushDevice(msgspec.Struct, frozen=True):
-    """A browser of `person` that wants to be told, as long as the login `token` holds. `label` is
+    """A browser of `person` that gets notifications as long as the login `token` holds. `label` is
     what people call it, and `contact` whom its push service may write to. It was told of questions
     up to `asked_at` and of turns up to the event `ended_seq`. Times are seconds since the epoch."""
 
@@ -39,7 +40,7 @@ class PushDevice(msgspec.Struct, frozen=True):
 
 
 class PushDevices(Protocol):
-    """The browsers of all people that want to be told. Raises StoreUnavailable."""
+    """The browsers of all people that get notifications. Raises StoreUnavailable."""
 
     def public_key(self) -> str:
         """The key by which push services know this Deskhand, in base64url. Raises ConfigError."""
@@ -48,8 +49,9 @@ class PushDevices(Protocol):
     async def add(
         self, grant: Grant, subscription: PushSubscription, label: str, origin: str
     ) -> PushDevice:
-        """Tell this browser from now on, in place of whomever it was told for before. `origin` is
-        where its page comes from. Raises Refused for a push service that is not known."""
+        """Send notifications to this browser from now on, to nobody else who used it before. One
+        that is known is renewed. `origin` is where its page comes from. Raises Refused for a push
+        service that is not known."""
         ...
 
     async def of(self, person: str) -> list[PushDevice]:
@@ -57,9 +59,10 @@ class PushDevices(Protocol):
         ...
 
     async def remove(self, person: str, device: str) -> bool:
-        """Tell this one nothing any more. False where this person has none such."""
+        """Send this one no more. False where this person has none such."""
         ...
 
     async def test(self, person: str, device: str) -> bool:
-        """Send this one a word. False where this person has none such. Raises PushFailed."""
+        """Send this one a notification that says that it works. False where this person has none
+        such. Raises PushFailed."""
         ...

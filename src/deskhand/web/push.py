@@ -1,4 +1,4 @@
-"""Endpoints of the browsers that are told what waits for their person."""
+"""Endpoints of the browsers that get notifications."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class NewPushDevice(msgspec.Struct, frozen=True):
 
 
 class PushDeviceView(msgspec.Struct, frozen=True):
-    """A browser that is told. `endpoint` is its address at its push service, by which it knows
-    itself."""
+    """A browser that gets notifications. `endpoint` is its address at its push service, by which it
+    knows itself."""
 
     id: str
     label: str
@@ -39,8 +39,8 @@ class PushDeviceView(msgspec.Struct, frozen=True):
 
 
 class PushView(msgspec.Struct, frozen=True):
-    """`public_key` is what a browser subscribes with, in base64url; '' where nobody can be told,
-    and `problem` says why."""
+    """`public_key` is what a browser subscribes with, in base64url; '' where there are no
+    notifications, and `problem` says why."""
 
     public_key: str
     devices: list[PushDeviceView]
@@ -71,8 +71,10 @@ async def add_device(call: Call) -> PushDeviceView:
     except ValueError:
         raise bad_request("The keys of the browser are not in base64url.") from None
     subscription = PushSubscription(wanted.endpoint, key, auth)
+    known = {each.id for each in await call.web.push.of(call.principal.id)}
     device = await call.web.push.add(call.grant, subscription, wanted.label, call.origin)
-    await call.web.people.add_audit_note(call.principal, "browser is told", device.label)
+    if device.id not in known:
+        await call.web.people.add_audit_note(call.principal, "notifications on", device.label)
     return _make_view(device)
 
 
@@ -99,7 +101,7 @@ ENDPOINTS = (
         "/api/push",
         "read",
         show_push,
-        "List your browsers that are told, and the key with which one subscribes",
+        "List your browsers that get notifications, and the key to subscribe with",
         returns=PushView,
         tag=_T,
     ),
@@ -108,7 +110,7 @@ ENDPOINTS = (
         "/api/push",
         "read",
         add_device,
-        "Tell this browser what waits for you, also with the page closed",
+        "Send notifications to this browser, also with the page closed",
         body=NewPushDevice,
         returns=PushDeviceView,
         tag=_T,
@@ -118,7 +120,7 @@ ENDPOINTS = (
         "/api/push/{id}",
         "read",
         remove_device,
-        "Tell a browser nothing any more",
+        "Send a browser no more notifications",
         returns=ForgottenView,
         tag=_T,
     ),
@@ -127,7 +129,7 @@ ENDPOINTS = (
         "/api/push/{id}/test",
         "read",
         test_device,
-        "Send a browser a word",
+        "Send a test notification to a browser",
         returns=SentView,
         tag=_T,
     ),

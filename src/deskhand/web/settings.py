@@ -28,9 +28,9 @@ class SignInConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PushConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How browsers are told. `services` are push services besides those of Chrome, Edge, Firefox
-    and Safari, as in `push.example.org`; `contact` is whom push services may write to, a `mailto:`
-    or `https:` address. Without one it is the address of the page."""
+    """Notifications in browsers. `services` are push services besides those of Chrome, Edge,
+    Firefox and Safari, as in `push.example.org`; `contact` is whom push services may write to, a
+    `mailto:` or `https:` address. Without one it is the address of the page."""
 
     services: tuple[str, ...] = ()
     contact: str = ""
@@ -41,8 +41,8 @@ class WebConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     are further names by which it is reached, such as that of a proxy in front; `origins` pages from
     elsewhere that may use it. `tls_cert` and `tls_key` are PEM files. `plain_http` says that other
     machines may reach it without TLS: in a container, or behind a proxy that has TLS. `enabled:
-    false`: no page and no API. `sign_in` is a provider at which people may sign in, and `push` how
-    browsers are told what waits for somebody."""
+    false`: no page and no API. `sign_in` is a provider at which people may sign in, and `push` is
+    about notifications in browsers."""
 
     host: str = "127.0.0.1"
     port: Port = 8000

@@ -1,1 +1,1 @@
-"""Web Push: browsers are told what waits for somebody, also with the page closed."""
+"""Web Push: notifications in browsers, also with the page closed."""

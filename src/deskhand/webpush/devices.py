@@ -1,8 +1,10 @@
-"""The browsers that are told, and the key by which push services know this Deskhand."""
+"""The browsers that get notifications, and the key by which push services know this Deskhand."""
 
 from __future__ import annotations
 
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from ..assembly.host import Host
 from ..types.errors import ConfigError, Refused
@@ -15,7 +17,7 @@ KEY_NAME = "web_push.key"
 MAX_DEVICES = 20
 """Of one person; the oldest is forgotten."""
 LABEL_CHARS = 60
-NO_EXTRA = "notifications need a library that is not installed: pip install 'deskhand[secrets]'"
+NO_EXTRA = "notifications need a library that is not installed: pip install 'deskhand[push]'"
 NOBODY = "https://localhost"
 """Whom a push service may write to, where this Deskhand has no address. Apple's refuses it."""
 
@@ -27,7 +29,8 @@ class Pusher(Protocol):
     def public_key(self) -> str: ...
 
     def check(self, subscription: PushSubscription) -> None:
-        """Raises Refused for a browser that cannot be told, or whose push service is not known."""
+        """Raises Refused for a browser to which nothing can be encrypted, or whose push service is
+        not known."""
         ...
 
     async def push(self, device: PushDevice, notice: Notice) -> None:
@@ -49,7 +52,7 @@ class StoredPushDevices:
         self, grant: Grant, subscription: PushSubscription, label: str, origin: str
     ) -> PushDevice:
         if not grant.browser:
-            raise Refused("Only a browser that is logged in can be told, and this is a program.")
+            raise Refused("Only a signed-in browser gets notifications, and this is an API token.")
         self.open_pusher().check(subscription)
         contact = self._host.settings().config.web.push.contact
         now = self._host.clock.now()
@@ -64,7 +67,12 @@ class StoredPushDevices:
             asked_at=now,
             ended_seq=self._host.store.last_seq(),
         )
-        others = await self.of(device.person)
+        others = list[PushDevice]()
+        for known in await self.of(device.person):
+            if known.subscription.endpoint == subscription.endpoint:
+                device = _renew(known, device)
+            else:
+                others.append(known)
         old = [queries.drop_device(each.id) for each in others[MAX_DEVICES - 1 :]]
         await self._host.store.change([*old, queries.put_device(device)])
         return device
@@ -81,7 +89,7 @@ class StoredPushDevices:
     async def test(self, person: str, device: str) -> bool:
         for each in await self.of(person):
             if each.id == device:
-                said = "This is how you are told what waits for you."
+                said = "Notifications work in this browser."
                 now = self._host.clock.now()
                 await self.open_pusher().push(each, Notice("Deskhand", said, "test", INBOX, now))
                 return True
@@ -101,3 +109,14 @@ class StoredPushDevices:
             host.secrets.set(KEY_NAME, seed, "file")
         services = host.settings().config.web.push.services
         return WebPusher(host.net, host.clock, seed, services)
+
+
+def _renew(known: PushDevice, given: PushDevice) -> PushDevice:
+    """The same browser with what it says now. What waits to be sent to it still does."""
+    return replace(
+        given,
+        id=known.id,
+        at=known.at,
+        asked_at=known.asked_at,
+        ended_seq=known.ended_seq,
+    )

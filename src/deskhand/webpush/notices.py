@@ -1,4 +1,4 @@
-"""What a browser shows of what waits for its person. Pure."""
+"""The notifications: what a browser shows of what waits for its person. Pure."""
 
 from __future__ import annotations
 

@@ -43,7 +43,6 @@ class WebPusher:
         return self._key.public
 
     def check(self, subscription: PushSubscription) -> None:
-        """Raises Refused for a browser that cannot be told, or whose push service is not known."""
         check_endpoint(subscription.endpoint, self._services)
         check_subscription(subscription)
 

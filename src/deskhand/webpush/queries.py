@@ -1,4 +1,4 @@
-"""Typed queries on the browsers that are told."""
+"""Typed queries on the browsers that get notifications."""
 
 from __future__ import annotations
 

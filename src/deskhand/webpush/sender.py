@@ -1,15 +1,14 @@
-"""Tells browsers what waits for their person: questions, and turns that ended while nobody was
+"""Sends notifications to browsers: of questions, and of turns that ended while nobody was
 waiting."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import tzinfo
 
 import anyio
-import msgspec
 from msgspec.structs import replace
 
 from ..assembly.host import Host
@@ -38,15 +37,8 @@ AGAIN_S = 30.0
 MAX_AGAIN_S = 1800.0
 
 
-class News(msgspec.Struct, frozen=True):
-    """What a browser is to be told now."""
-
-    asks: Sequence[OpenAsk] = ()
-    turns: Sequence[MissedTurn] = ()
-
-
 class PushSender:
-    """Follows the log for everybody who has a browser that wants to be told. What was answered or
+    """Follows the log for everybody who has a browser that gets notifications. What was answered or
     seen meanwhile is not told; quiet hours and digests are those of their person. Each thing is
     told once, and again only where this process ended before it was written down: then it takes the
     place of the first. `zone` is that of the times of a day."""
@@ -70,7 +62,7 @@ class PushSender:
             try:
                 await self.look()
             except DeskhandError as error:
-                log.warning("Browsers are told later: %s", error)
+                log.warning("Notifications are sent later: %s", error)
                 self._look_again(AGAIN_S)
             await anyio.sleep(LOOK_EVERY_S)
 
@@ -88,12 +80,12 @@ class PushSender:
                 tasks.start_soon(self._try_to_tell, device, at_once)
 
     async def _try_to_tell(self, device: PushDevice, at_once: anyio.CapacityLimiter) -> None:
-        """A push service that is slow or a browser that cannot be told holds up nobody else."""
+        """A push service that is slow or that fails holds up nobody else."""
         async with at_once:
             try:
                 await self._tell(device)
             except DeskhandError as error:
-                log.warning("%s of %s is told later: %s", device.label, device.person, error)
+                log.warning("Notifications to %s are sent later: %s", _describe(device), error)
                 self._look_again(AGAIN_S)
 
     def _look_again(self, in_s: float) -> None:
@@ -108,11 +100,14 @@ class PushSender:
         if wait_s > 0:
             self._look_again(wait_s)
             return
-        news = await self._find_news(device, person)
-        if not (news.asks or news.turns):
+        asks = await self._list_asks(device, person)
+        turns = await self._list_turns(device, person)
+        if not (asks or turns):
             return
+        outcomes = [await self._make_outcome(turn, person) for turn in turns]
+        questions = [self._make_question(ask, person) for ask in asks]
         try:
-            for notice in join_notices(await self._make_notices(news, person)):
+            for notice in join_notices([*questions, *outcomes]):
                 await self._devices.open_pusher().push(device, notice)
         except PushGone as error:
             await self._forget(device, str(error))
@@ -121,10 +116,10 @@ class PushSender:
             self._try_again(device, error)
             return
         except PushFailed as error:
-            log.warning("%s of %s was not told: %s", device.label, device.person, error)
+            log.warning("A notification to %s was not sent: %s", _describe(device), error)
         self._failures.pop(device.id, None)
-        asked_at = max([device.asked_at, *(ask.at for ask in news.asks)])
-        ended_seq = max([device.ended_seq, *(turn.ended.seq for turn in news.turns)])
+        asked_at = max([device.asked_at, *(ask.at for ask in asks)])
+        ended_seq = max([device.ended_seq, *(turn.ended.seq for turn in turns)])
         await self._host.store.change([queries.mark_told(device.id, asked_at, ended_seq)])
 
     async def _find_person(self, device: PushDevice) -> Principal | None:
@@ -137,7 +132,7 @@ class PushSender:
         return grant.principal if grant is not None else None
 
     async def _forget(self, device: PushDevice, why: str) -> None:
-        log.info("%s of %s is told no more: %s", device.label, device.person, why)
+        log.info("Notifications to %s end: %s", _describe(device), why)
         for known in (self._failures, self._not_before, self._looked_to):
             known.pop(device.id, None)
         await self._host.store.change([queries.drop_device(device.id)])
@@ -146,35 +141,33 @@ class PushSender:
         failures = self._failures.get(device.id, 0)
         self._failures[device.id] = failures + 1
         wait_s = error.wait_s or min(AGAIN_S * 2**failures, MAX_AGAIN_S)
-        log.info("%s of %s is told later: %s", device.label, device.person, error)
+        log.info("Notifications to %s are sent later: %s", _describe(device), error)
         self._not_before[device.id] = self._host.clock.monotonic() + wait_s
         self._look_again(wait_s)
 
     # ------------------------------------------------------------------ what there is
 
-    async def _find_news(self, device: PushDevice, person: Principal) -> News:
+    async def _list_asks(self, device: PushDevice, person: Principal) -> list[OpenAsk]:
         wanted = await notification_times_of(self._host.store, person.id)
         at_once = replace(wanted, digest=())  # a question expires
-        asks = [
+        return [
             ask
             for ask in await self._host.store.open_asks(person)
             if ask.at > device.asked_at and self._is_time(ask.at, at_once)
         ]
-        found = await self._list_turns(device, person)
-        turns = [turn for turn in found if self._is_time(turn.ended.at, wanted)]
-        if not found:
-            self._looked_to[device.id] = self._seen
-        return News(asks, turns)
 
     async def _list_turns(self, device: PushDevice, person: Principal) -> list[MissedTurn]:
-        """Those that it was not told of, the oldest first. What was looked at once, and is nothing
-        for this person, is not looked at again."""
+        """The oldest first. What was looked at once, and is nothing for this person, is not looked
+        at again."""
         store = self._host.store
+        wanted = await notification_times_of(store, person.id)
         seen = await inbox_seen_by(store, person.id)
         after = max(device.ended_seq, seen, self._looked_to.get(device.id, 0))
         now = self._host.clock.now()
         found = [turn async for turn in iter_missed(store, person, now, self._seen + 1, after)]
-        return found[::-1]
+        if not found:
+            self._looked_to[device.id] = self._seen
+        return [turn for turn in reversed(found) if self._is_time(turn.ended.at, wanted)]
 
     def _is_time(self, at: float, wanted: NotificationTimes) -> bool:
         now = self._host.clock.now()
@@ -187,10 +180,6 @@ class PushSender:
         return True
 
     # ------------------------------------------------------------------ what is said of it
-
-    async def _make_notices(self, news: News, person: Principal) -> list[Notice]:
-        asks = [self._make_question(ask, person) for ask in news.asks]
-        return [*asks, *[await self._make_outcome(turn, person) for turn in news.turns]]
 
     def _make_question(self, ask: OpenAsk, person: Principal) -> Notice:
         text = self._host.redact(ask.question.partition("\n")[0])
@@ -210,3 +199,7 @@ class PushSender:
 
     def _name(self, session: str, person: Principal) -> str:
         return format_session_name(session, person, self._host.settings().agents[0])
+
+
+def _describe(device: PushDevice) -> str:
+    return f"{device.label} of {device.person}"

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import msgspec
+import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from ..types.errors import ConfigError
@@ -47,11 +43,4 @@ class VapidKey:
         """The value of `Authorization` for a push service at the origin `audience`, which may write
         to `contact`, a `mailto:` or `https:` address."""
         claims = {"aud": audience, "exp": int(now) + HOLDS_S, "sub": contact}
-        signed = f"{_encode({'typ': 'JWT', 'alg': 'ES256'})}.{_encode(claims)}"
-        r, s = decode_dss_signature(self._key.sign(signed.encode(), ec.ECDSA(SHA256())))
-        signature = to_base64url(r.to_bytes(KEY_BYTES) + s.to_bytes(KEY_BYTES))
-        return f"vapid t={signed}.{signature}, k={self.public}"
-
-
-def _encode(part: Mapping[str, object]) -> str:
-    return to_base64url(msgspec.json.encode(part))
+        return f"vapid t={jwt.encode(claims, self._key, 'ES256')}, k={self.public}"

@@ -222,9 +222,10 @@ class TelegramChannel:
 
     async def _set_menu_button(self) -> None:
         """Let the button beside the field open the page, or the commands again."""
-        page = telegram.WebAppInfo(self._page) if self._page else None
-        button = telegram.MenuButtonWebApp(PAGE_BUTTON, page) if page else None
-        await self._bot.set_chat_menu_button(menu_button=button or telegram.MenuButtonDefault())
+        button: telegram.MenuButton = telegram.MenuButtonDefault()
+        if self._page:
+            button = telegram.MenuButtonWebApp(PAGE_BUTTON, telegram.WebAppInfo(self._page))
+        await self._bot.set_chat_menu_button(menu_button=button)
 
     def identify(self, data: str) -> Identity:
         if not self._page:

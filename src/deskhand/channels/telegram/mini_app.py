@@ -51,7 +51,7 @@ def read_person(data: str, token: str, now: float) -> str:
     given = fields.pop("hash", "")
     signed = "\n".join(f"{name}={value}" for name, value in sorted(fields.items()))
     key = hmac.digest(b"WebAppData", token.encode(), "sha256")
-    wanted = hmac.new(key, signed.encode(errors="surrogatepass"), "sha256").hexdigest()
+    wanted = hmac.new(key, signed.encode(), "sha256").hexdigest()
     if len(fields) + 1 != len(pairs) or not hmac.compare_digest(given.encode(), wanted.encode()):
         raise Refused(NOT_SIGNED)
     return _read_signed(fields, now)

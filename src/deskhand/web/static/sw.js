@@ -1,5 +1,5 @@
 // Caches the files of the page, never anybody's data: with the server away, the page still opens
-// and shows what it has stored itself. Shows what this browser is told (webpush/notices.py).
+// and shows what it has stored itself. Shows notifications (webpush/notices.py).
 const SHELL = "deskhand-shell-1";
 const isShellFile = (url) =>
   url.origin === location.origin &&

@@ -1,10 +1,10 @@
-// Whether this browser is told what waits for its person, also with the page closed: Web Push.
+// Notifications in this browser, also with the page closed: Web Push.
 
 import { call, get } from "./api.js";
 import { signal } from "./lib.js";
 import { currentUser } from "./state.js";
 
-// Whom this browser is told for. Signing out deletes it.
+// Whose notifications come here. Signing out deletes it.
 const KEY = "deskhand.me.push";
 /** `{status, problem, devices, mine}`: `status` is "cannot", "blocked", "off" or "on"; `problem`
  * says why it cannot; `mine` is the id of this browser among `devices`. Null until it is known. */
@@ -27,14 +27,14 @@ function chooseStatus(problem, mine) {
   return mine && Notification.permission === "granted" ? "on" : "off";
 }
 
-/** Why this browser cannot be told, or "". */
+/** Why this browser cannot show notifications, or "". */
 function findProblem() {
   if (!isSecureContext)
-    return "Browsers allow this over https, and on the machine where Deskhand runs.";
+    return "Browsers allow notifications over https, and on the machine where Deskhand runs.";
   if (navigator.standalone === false)
     return "Put this page on the home screen first: press Share, then Add to Home Screen.";
   const able = navigator.serviceWorker && globalThis.PushManager && globalThis.Notification;
-  return able ? "" : "This browser cannot be told anything with the page closed.";
+  return able ? "" : "This browser cannot show notifications of a page.";
 }
 
 async function findManager() {
@@ -91,7 +91,7 @@ export async function renewPush() {
   if (subscription) await register(subscription);
 }
 
-/** Nobody is told here any more: called before somebody signs out. */
+/** Called before somebody signs out. */
 export async function endPush() {
   if (localStorage.getItem(KEY)) await (await findSubscription())?.unsubscribe();
 }

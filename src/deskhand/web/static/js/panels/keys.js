@@ -60,7 +60,7 @@ export const KEYS = {
   "web.sign_in.client_id": ["none", "What the provider calls this Deskhand.", "text"],
   "web.sign_in.secret_env": ["none", "The environment variable with the client's secret, if it has one.", "text"],
   "web.sign_in.label": ["by the provider", "What the button on the page calls the provider.", "text"],
-  "web.push.services": ["none", "Push services besides those of Chrome, Edge, Firefox and Safari, as in push.example.org, that may tell browsers what waits.", "list of text"],
+  "web.push.services": ["none", "Push services besides those of Chrome, Edge, Firefox and Safari, as in push.example.org, that may carry notifications.", "list of text"],
   "web.push.contact": ["the page's address", "Whom push services may write to: mailto:you@example.org or an https:// address. Apple's refuses a Deskhand without one.", "text"],
   "web.plain_http": ["false", "Let other machines connect without TLS: in a container, or behind a proxy that has TLS.", "true or false"],
   "web_fetch.tier": ["plain", "How web_fetch fetches if the model does not say: plain, browser or rendered.", "plain, browser, rendered"],

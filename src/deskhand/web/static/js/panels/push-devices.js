@@ -1,4 +1,4 @@
-// The browsers of this person that are told what waits for them, also with the page closed.
+// The browsers of this person that get notifications, also with the page closed.
 
 import { call } from "../api.js";
 import { formatDateTime } from "../format.js";
@@ -8,14 +8,15 @@ import { forgetDevice, loadPush, push, turnOff, turnOn } from "../push.js";
 import { announce, attempt } from "../state.js";
 import { Section } from "./parts.js";
 
-const NOTE = "Be told when an agent asks, fails, or finishes what you were not waiting for.";
+const NOTE =
+  "When an agent asks, fails, or finishes what you were not waiting for, also with this page closed.";
 
 export function PushDevices() {
   useEffect(() => void attempt(loadPush), []);
   const found = push.value;
   if (!found) return null;
   return html`
-    <${Section} title="With this page closed" note=${NOTE} action=${html`<${Switch} ...${found} />`}>
+    <${Section} title="Notifications" note=${NOTE} action=${html`<${Switch} ...${found} />`}>
       ${found.status === "cannot" && html`<p class="none">${found.problem}</p>`}
       ${
         found.status === "blocked" &&
@@ -29,7 +30,7 @@ export function PushDevices() {
       ${
         found.devices.length > 0 &&
         html`
-          <ul class="rows" aria-label="Browsers that are told">
+          <ul class="rows" aria-label="Browsers with notifications">
             ${found.devices.map((one) => html`<${Device} key=${one.id} ...${one} mine=${found.mine === one.id} />`)}
           </ul>
         `
@@ -39,8 +40,8 @@ export function PushDevices() {
 }
 
 function Switch({ status }) {
-  if (status === "off") return html`<${Act} label="Tell me here" run=${turnOn} />`;
-  if (status === "on") return html`<${Act} label="Do not tell me here" run=${turnOff} />`;
+  if (status === "off") return html`<${Act} label="Turn on here" run=${turnOn} />`;
+  if (status === "on") return html`<${Act} label="Turn off here" run=${turnOff} />`;
   return null;
 }
 
@@ -57,7 +58,7 @@ function Device({ id, label, at, mine }) {
         <span class="small muted">since ${formatDateTime(at)}</span>
       </span>
       <${Act} label="Send a test" run=${test} />
-      ${!mine && html`<${Act} label="Forget" run=${() => forgetDevice(id)} />`}
+      ${!mine && html`<${Act} label="Turn off" run=${() => forgetDevice(id)} />`}
     </li>
   `;
 }
