@@ -21,12 +21,22 @@ from deskhand.gateway.thread_history import (
     ThreadHistory,
     render_snapshot,
 )
-from deskhand.runtime.app import App
+from deskhand.runtime.app import App, open_app
+from deskhand.store.sqlite import SqliteStore
 from deskhand.testing.channel import MemoryContext, MemoryReader
 from deskhand.testing.slack.server import SlackServer
 from deskhand.testing.temporary_home import OWNER, TemporaryHome, at_rest
 from deskhand.types.events import ApprovalAsked, MessageReceived
-from deskhand.types.identity import Address, Body, Command, Inbound, Principal, Reaction, Said
+from deskhand.types.identity import (
+    Address,
+    Body,
+    Command,
+    Inbound,
+    Principal,
+    Reaction,
+    Said,
+    Waiting,
+)
 from deskhand.types.messages import Message, Text
 
 THREAD = Address("memory", chat="c1", thread="t1", group=True)
@@ -144,6 +154,35 @@ async def test_two_that_come_at_once_bring_it_once(tmp_path: Path) -> None:
         channel.waiting += [inbound("m1", "one"), inbound("m2", "two")]
         found = await heard(app, 2)
         assert [each.text for each in found] == [SNAPSHOT + "one", "two"]
+
+
+async def test_the_second_comes_while_the_first_leaves_the_queue(tmp_path: Path) -> None:
+    """It goes into the log between the two places in which the door looks for it."""
+    channel = reader()
+    accepted, asked = anyio.Event(), anyio.Event()
+
+    class Late(SqliteStore):
+        """Tells the door what waits when nothing waits any more."""
+
+        async def list_waiting(self, session: str) -> list[Waiting]:
+            if accepted.is_set() and not asked.is_set():
+                asked.set()
+                while await super().list_waiting(session):
+                    await anyio.sleep(0.01)
+            return await super().list_waiting(session)
+
+    home = TemporaryHome(tmp_path)
+    parts = home.parts(channels=(channel,), authorize=lambda inbound: OWNER, store=Late)
+    async with open_app(home.settings, parts) as app, anyio.create_task_group() as tasks:
+        await app.door.submit(inbound("m1", "one"))
+        accepted.set()
+        tasks.start_soon(app.door.submit, inbound("m2", "two"))
+        with anyio.fail_after(15):
+            await asked.wait()
+        tasks.start_soon(app.run)
+        found = await heard(app, 2)
+        assert [each.text for each in found] == [SNAPSHOT + "one", "two"]
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_thread_of_slack(tmp_path: Path) -> None:

@@ -415,6 +415,7 @@ async def test_a_model_that_hangs_is_not_waited_for_at_every_message(
     for _ in range(6):
         assert await texts(memory, "hound") == ["my hound sleeps"], "by its words"
     assert slow.queries == 2
+    monkeypatch.undo()
     slow.hangs = False
     meaning._indexes[0].rests_until = 0.0  # its rest is over
     assert await texts(memory, "puppy") == ["my hound sleeps"]

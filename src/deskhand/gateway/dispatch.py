@@ -225,11 +225,18 @@ class Dispatch:
             slot = self._reserve_slot(row.session)
             await self._store.drive_alone(row.session)
             log.warning("Driving %s alone: it was open in three crashes.", row.session)
-            tasks.start_soon(self._drive, slot)
+            # Set only when the drive returns. One that crashes cancels this, but perhaps not before
+            # the next step, and then the note of who was driven alone must not be cleared.
+            returned = anyio.Event()
+            tasks.start_soon(self._drive_until_rest, slot, returned)
             with anyio.move_on_after(ALONE_S):
-                while slot.running and await self._is_suspect(row.session):  # noqa: ASYNC110 -- the store tells
+                while not returned.is_set() and await self._is_suspect(row.session):  # noqa: ASYNC110 -- the store tells
                     await anyio.sleep(POLL_S)
         await self._store.drive_alone("")
+
+    async def _drive_until_rest(self, slot: SessionSlot, returned: anyio.Event) -> None:
+        await self._drive(slot)
+        returned.set()
 
     async def _is_suspect(self, session: str) -> bool:
         """Whether it has committed nothing since its last crash."""

@@ -333,10 +333,11 @@ class LocalDoor:
     async def _has_messages(self, session: str) -> bool:
         """Whether somebody has said something in the session. A reaction or a command before that
         is no reason not to know what the first message is about."""
-        if await last_event_of_kind(self._store, session, "message_received"):
-            return True
+        # In this order: what waits may go into the log between the two.
         waiting = await self._store.list_waiting(session)
-        return any(isinstance(each.inbound.body, Said) for each in waiting)
+        if any(isinstance(each.inbound.body, Said) for each in waiting):
+            return True
+        return bool(await last_event_of_kind(self._store, session, "message_received"))
 
     async def _unpack_files(self, inbound: Inbound, session: str) -> Inbound:
         """With its files opened, so that the log has what the model is shown of them."""
