@@ -180,6 +180,8 @@ def test_while_it_is_loaded_and_after_an_error(routed_page: Page) -> None:
     page.route(SETTINGS, lambda route: held.append(route))
     page.goto("/#/settings/settings")
     expect(page.locator(".page .spin")).to_be_visible()
+    while not held:
+        page.wait_for_timeout(20)
     problem = {"code": "failed", "message": "The file is locked.", "request_id": "r1"}
     held[0].fulfill(status=500, json={"error": problem})
     expect(page.get_by_role("alert").filter(has_text="The file is locked.")).to_be_visible()

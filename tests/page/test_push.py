@@ -127,11 +127,15 @@ def test_what_waits_is_pushed_shown_and_opened(page: Page, service: PushServer) 
 
     page.goto("/#/inbox")
     page.bring_to_front()
-    assert worker.deliver(notice) == [], "who looks at the page sees it there"
-    other = page.context.new_page()
-    other.bring_to_front()
-    assert worker.deliver(notice) == [[notice["title"], notice["body"]]]
-    assert worker.deliver({**notice, "body": "newer"}) == [[notice["title"], "newer"]]
+    worker.deliver(notice)
+    page.wait_for_timeout(500)
+    assert worker.shown() == [], "who looks at the page sees it there"
+    page.context.new_page().bring_to_front()
+    worker.look_away()
+    worker.deliver(notice)
+    worker.shows([[notice["title"], notice["body"]]])
+    worker.deliver({**notice, "body": "newer"})
+    worker.shows([[notice["title"], "newer"]])
     worker.press()
     comes_true(page, f"location.hash === {json.dumps(conversation)}")
     assert worker.shown() == []
@@ -153,13 +157,23 @@ class Worker:
             page.wait_for_timeout(50)
         self._id = found[0]["registrationId"]
 
-    def deliver(self, notice: dict[str, Any]) -> list[list[str]]:
-        """What is shown once this was pushed."""
+    def look_away(self) -> None:
+        """Give up the focus that Playwright pretends for each of its pages."""
+        self._devtools.send("Emulation.setFocusEmulationEnabled", {"enabled": False})
+
+    def deliver(self, notice: dict[str, Any]) -> None:
+        """Push this."""
         origin = self._page.evaluate("location.origin")
         said = {"origin": origin, "registrationId": self._id, "data": json.dumps(notice)}
         self._devtools.send("ServiceWorker.deliverPushMessage", said)
-        self._page.wait_for_timeout(500)
-        return self.shown()
+
+    def shows(self, wanted: list[list[str]]) -> None:
+        """Wait until this is shown, and nothing else."""
+        waited_s = 0.0
+        while self.shown() != wanted:
+            assert waited_s < 20, self.shown()
+            self._page.wait_for_timeout(50)
+            waited_s += 0.05
 
     def shown(self) -> list[list[str]]:
         return list(
