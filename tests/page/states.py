@@ -99,7 +99,7 @@ def share(page: Page, desk: Desk) -> None:
     row_menu(page, desk)
     page.get_by_role("menuitem", name="Share").click()
     page.get_by_role("button", name="Create the link").click()
-    page.get_by_label("The link", exact=True).wait_for()
+    page.get_by_role("list", name="Links that work").wait_for()
 
 
 STATES: dict[str, State] = {

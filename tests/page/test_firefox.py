@@ -16,7 +16,8 @@ from .firefox import Firefox, Tab, start
 from .test_answers import CHART, DIAGRAM, SVG, TABLE
 from .test_doing import PIXEL
 from .test_frame import APP, ELEMENTS, LEAVING, Packets
-from .test_looks import ALL, AXE, PANELS, RUN
+from .test_looks import ALL, AXE, RUN
+from .test_reach import PANELS
 from .test_safety import Elsewhere
 
 pytestmark = pytest.mark.timeout(240)

@@ -3,7 +3,6 @@ axe-core 4.14.1."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -11,10 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, StorageState
 
-from deskhand.web.page import STATIC
-
 from .conftest import Desk
 from .states import LOOKS, MORE_STATES, STATES, settle
+from .test_reach import PANELS
 from .used import make_usage
 
 pytestmark = pytest.mark.timeout(180)
@@ -70,9 +68,6 @@ def test_nothing_serious_stands_in_the_way(
     assert not any(found.values()), found
 
 
-PANELS = re.findall(
-    r'^  \["(\w+)", "', (STATIC / "js" / "settings-pages.js").read_text(), re.MULTILINE
-)
 ALL = RUN.replace('.filter((rule) => ["serious", "critical"].includes(rule.impact))', "")
 
 

@@ -59,7 +59,7 @@ def test_the_month_is_foretold_and_unknown_prices_stand_beside_it(routed_page: P
     expect(page.get_by_text("unknown", exact=True)).to_have_count(0)
 
     page.get_by_role("button", name="Tokens", exact=True).click()
-    expect(month).to_contain_text("2.0M tokens so far this month, about 3.9M tokens by the end")
+    expect(month).to_contain_text("2.1M tokens so far this month, about 3.9M tokens by the end")
     expect(models.get_by_role("button").last).to_contain_text("310k tokens (7%)")
     expect(page.get_by_role("figure", name="By day").locator(".scale")).to_contain_text("3.0M")
 

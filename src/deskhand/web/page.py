@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import mimetypes
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 
 import anyio.to_thread
@@ -21,6 +22,10 @@ from .frame import FRAME_PATH, frame_source, make_frame
 STATIC = Path(__file__).parent / "static"
 INDEX = "index.html"
 FRAME_SCRIPT = "js/frame/document.js"
+LANGUAGES = "languages"
+"""The folder of the page's texts: one file for each language but English, as
+`js/language.js` reads it."""
+_NO_LANGUAGES = b'<meta name="languages" content="">'
 TYPES = {
     ".js": "text/javascript",
     ".mjs": "text/javascript",
@@ -30,6 +35,12 @@ TYPES = {
 
 MAX_EAGER_BYTES = 1_000_000
 """Larger files, which few pages load, are compressed when they are asked for the first time."""
+
+
+class _Language(msgspec.Struct):
+    """What is read here of a file of texts: how the language calls itself."""
+
+    name: str
 
 
 class _StaticFile(msgspec.Struct):
@@ -50,12 +61,23 @@ def _page_policy(host: str) -> str:
     return f"{CSP}; frame-src {frame_source(host)}"
 
 
+def _list_languages() -> bytes:
+    """The languages of the page as it is told of them: `da=Dansk;de=Deutsch`."""
+    files = sorted((STATIC / LANGUAGES).glob("*.json"))
+    names = (msgspec.json.decode(file.read_bytes(), type=_Language).name for file in files)
+    listed = ";".join(f"{file.stem}={name}" for file, name in zip(files, names, strict=True))
+    return escape(listed).encode()
+
+
 def _load_static() -> dict[str, _StaticFile]:
     """The files by their path, read once."""
     found = dict[str, _StaticFile]()
     for file in sorted(STATIC.rglob("*")):
         if file.is_file():
             data = file.read_bytes()
+            if file.name == INDEX:
+                listed = _NO_LANGUAGES.replace(b'""', b'"%s"' % _list_languages())
+                data = data.replace(_NO_LANGUAGES, listed)
             media = (
                 TYPES.get(file.suffix)
                 or mimetypes.guess_type(file.name)[0]

@@ -4,7 +4,7 @@ const SHELL = "deskhand-shell-1";
 const isShellFile = (url) =>
   url.origin === location.origin &&
   (url.pathname === "/" ||
-    /^\/(js|css|vendor)\/|^\/(icon\.svg|app\.webmanifest)$/.test(url.pathname));
+    /^\/(js|css|vendor|languages)\/|^\/(icon\.svg|app\.webmanifest)$/.test(url.pathname));
 
 self.addEventListener("install", (event) =>
   event.waitUntil(

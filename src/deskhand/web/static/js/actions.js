@@ -1,6 +1,7 @@
 // What a person does with the open conversation besides writing: stop, answer, retry, undo, branch.
 
 import { post, sessionPath } from "./api.js";
+import { t } from "./language.js";
 import { announce, attempt, openSession, route } from "./state.js";
 
 export const stopTurn = () => attempt(() => post(sessionPath(route.value.name, "/stop")));
@@ -17,6 +18,6 @@ export async function branchSession(at_n) {
   const made = await attempt(() => post(sessionPath(route.value.name, "/branch"), { at_n }));
   if (made) {
     openSession(made.name);
-    announce("A branch is open");
+    announce(t("A branch is open"));
   }
 }

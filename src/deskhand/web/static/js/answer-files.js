@@ -1,5 +1,6 @@
 // Files that an answer names: a link opens the file, a picture is shown where it stands.
 import { get } from "./api.js";
+import { t } from "./language.js";
 import { openPreview, workspaceFile } from "./preview.js";
 
 /** The path of a file that is named in a file of the folder `base`; '' is the workspace. */
@@ -35,11 +36,15 @@ export function drawPictures(element, base = "") {
     image.addEventListener("error", () => explainMissingPicture(button, file, words));
     image.src = file.raw;
     button.replaceChildren(image);
-    button.setAttribute("aria-label", `Open ${words || file.name}`);
+    button.setAttribute("aria-label", t("Open {name}", { name: words || file.name }));
   }
 }
 
-const WORDS = { 403: "may not be seen by you", 404: "is not there any more" };
+function describeMissing(name, status) {
+  if (status === 403) return t("{name} may not be seen by you", { name });
+  if (status === 404) return t("{name} is not there any more", { name });
+  return t("{name} cannot be loaded now", { name });
+}
 
 /** Why there is no picture. What is there, and is none, stays a link. */
 async function explainMissingPicture(button, file, words) {
@@ -49,7 +54,7 @@ async function explainMissingPicture(button, file, words) {
     button.removeAttribute("aria-label");
     button.textContent = words || file.name;
   } catch (error) {
-    const said = `${file.name} ${WORDS[error.status] ?? "cannot be loaded now"}`;
+    const said = describeMissing(file.name, error.status);
     button.replaceWith(
       Object.assign(document.createElement("span"), { className: "void", textContent: said }),
     );

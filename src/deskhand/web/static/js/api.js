@@ -1,5 +1,7 @@
 // Calls the API: one function for requests, one for event streams.
 
+import { t } from "./language.js";
+
 /** What went wrong, as a sentence. `status` 0: the server was not reached. */
 export class ApiError extends Error {
   constructor(status, code, message, requestId = "") {
@@ -49,7 +51,7 @@ async function request(method, path, body, signal) {
     throw new ApiError(
       0,
       "offline",
-      "Deskhand is not reached. Is it running on your machine? Start it with: deskhand serve",
+      t("Deskhand is not reached. Is it running on your machine? Start it with: deskhand serve"),
     );
   }
   notifyListeners(answer.status);
@@ -63,7 +65,7 @@ async function request(method, path, body, signal) {
   throw new ApiError(
     answer.status,
     problem.code ?? "",
-    problem.message ?? `The server answered ${answer.status}.`,
+    problem.message ?? t("The server answered {status}.", { status: answer.status }),
     problem.request_id,
   );
 }

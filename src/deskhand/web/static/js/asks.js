@@ -4,6 +4,7 @@ import { answerAsk } from "./actions.js";
 import { isEdit, ProposedDiff } from "./diff.js";
 import { capitalize, formatDateTime, formatTime } from "./format.js";
 import { Icon } from "./icons.js";
+import { t, tCount } from "./language.js";
 import { html, useState } from "./lib.js";
 import { describeCall } from "./plain-words.js";
 import { findPlan, PlanApproval } from "./plan.js";
@@ -11,35 +12,37 @@ import { describeChanges, parseRun, RUN, RunApproval } from "./programs.js";
 import { hasScope } from "./state.js";
 import { Markdown } from "./text.js";
 
-const ALL = { once: "Allow all once", each: "Ask one by one", no: "Allow none" };
+const ALL = { once: t("Allow all once"), each: t("Ask one by one"), no: t("Allow none") };
 const WORDS = {
-  once: "Allow once",
-  always: "Always allow exactly this",
-  no: "Do not allow",
-  never: "Never allow exactly this",
+  once: t("Allow once"),
+  always: t("Always allow exactly this"),
+  no: t("Do not allow"),
+  never: t("Never allow exactly this"),
 };
 const MEANS = {
-  once: "It is done this once. Next time you are asked again.",
-  always:
+  once: t("It is done this once. Next time you are asked again."),
+  always: t(
     "Identical calls are allowed without asking, until you take it back in Settings, Approvals.",
-  no: "It is not done now. The agent is told and goes on without it.",
-  never:
+  ),
+  no: t("It is not done now. The agent is told and goes on without it."),
+  never: t(
     "Identical calls are blocked without asking, until you take it back in Settings, Approvals.",
+  ),
 };
 const MEANS_ALL = {
-  once: "All of them are done this once. Next time you are asked again.",
-  each: "You are asked about each of them by itself.",
-  no: "None of them is done. The agent is told and goes on without them.",
+  once: t("All of them are done this once. Next time you are asked again."),
+  each: t("You are asked about each of them by itself."),
+  no: t("None of them is done. The agent is told and goes on without them."),
 };
 const formatUntil = (timestamp) =>
   timestamp - Date.now() / 1000 > 12 * 3600 ? formatDateTime(timestamp) : formatTime(timestamp);
 const DONE = {
-  once: "Allowed once",
-  always: "Allowed, always for exactly this",
-  no: "Not allowed",
-  never: "Never allowed for exactly this",
-  each: "Asked one by one",
-  closed: "Nobody answered",
+  once: t("Allowed once"),
+  always: t("Allowed, always for exactly this"),
+  no: t("Not allowed"),
+  never: t("Never allowed for exactly this"),
+  each: t("Asked one by one"),
+  closed: t("Nobody answered"),
 };
 
 export function Ask({ ask, open = false }) {
@@ -51,13 +54,12 @@ export function Ask({ ask, open = false }) {
 
 function AnsweredAsk({ ask }) {
   const run = findProgram(ask);
-  const several = ask.calls?.length > 1 ? `${ask.calls.length} calls: ` : "";
   const plan = findPlan(ask);
   const brief = plan
-    ? `Plan: ${plan.trim().split("\n")[0].replace(/^#+ /, "")}`
+    ? t("Plan: {title}", { title: plan.trim().split("\n")[0].replace(/^#+ /, "") })
     : run
       ? capitalize(describeChanges(run.changes))
-      : `${several}${ask.question}`;
+      : describeQuestion(ask);
   const said = DONE[ask.answer] ?? ask.answer;
   const good = ask.approval ? ["once", "always"].includes(ask.answer) : ask.answer !== "closed";
   return html`
@@ -72,11 +74,17 @@ function AnsweredAsk({ ask }) {
           ? html`<pre class="exact" tabindex="0">${ask.question}</pre>`
           : html`<div class="plan-text"><${Markdown} text=${plan} /></div>`
       }
-      ${ask.reason && html`<p class="small muted">Asked because ${ask.reason}</p>`}
+      ${ask.reason && html`<p class="small muted">${t("Asked because {reason}", { reason: ask.reason })}</p>`}
       ${ask.why && html`<p class="small muted">${ask.why}</p>`}
     </details>
   `;
 }
+
+/** What is asked, after how many calls it is about. */
+const describeQuestion = ({ calls = [], question }) =>
+  calls.length > 1
+    ? tCount(calls.length, "{count} call: {question}", "{count} calls: {question}", { question })
+    : question;
 
 /** The program that is asked about, with its changes; null for another call. */
 const findProgram = (ask) =>
@@ -105,9 +113,10 @@ function drawCall(ask, run) {
 
 /** The question in plain words; what exactly is asked about stands below it. */
 function formatRequest(ask, together, run) {
-  if (together) return `Allow these ${ask.calls.length} calls?`;
-  if (run || !ask.call) return "Allow this call?";
-  return `Allow it to ${describeCall(ask.call)}?`;
+  if (together)
+    return tCount(ask.calls.length, "Allow this {count} call?", "Allow these {count} calls?");
+  if (run || !ask.call) return t("Allow this call?");
+  return t("Allow it to {action}?", { action: describeCall(ask.call) });
 }
 
 function Approval({ ask }) {
@@ -131,17 +140,17 @@ function Approval({ ask }) {
     }
   };
   return html`
-    <section class="ask open" aria-label="Permission needed" onKeyDown=${handleKey}>
+    <section class="ask open" aria-label=${t("Permission needed")} onKeyDown=${handleKey}>
       <h3>
         <${Icon} name="shield" />
         ${formatRequest(ask, together, run)}
       </h3>
       ${together ? drawCalls(ask) : drawCall(ask, run)}
-      ${ask.reason && html`<p class="reason">You are asked because ${ask.reason}.</p>`}
+      ${ask.reason && html`<p class="reason">${t("You are asked because {reason}.", { reason: ask.reason })}</p>`}
       ${
         hasScope("approve")
           ? html`
-              <div class="choices" role="group" aria-label="Your answer" aria-describedby="means">
+              <div class="choices" role="group" aria-label=${t("Your answer")} aria-describedby="means">
                 ${Object.entries(words).map(
                   ([choice, label], i) => html`
                     <button
@@ -161,11 +170,11 @@ function Approval({ ask }) {
               </div>
               <p class="small means" id="means">${(together ? MEANS_ALL : MEANS)[explained]}</p>
             `
-          : html`<p class="small">Somebody with the role approver or owner has to answer this.</p>`
+          : html`<p class="small">${t("Somebody with the role approver or owner has to answer this.")}</p>`
       }
       <p class="tiny muted">
-        It waits until ${formatUntil(ask.until)}; then it is not done.
-        <span class="only-wide"> Press Alt+A to go here.</span>
+        ${t("It waits until {until}; then it is not done.", { until: formatUntil(ask.until) })}
+        <span class="only-wide"> ${t("Press Alt+A to go here.")}</span>
       </p>
     </section>
   `;
@@ -174,10 +183,10 @@ function Approval({ ask }) {
 /** The bytes that are asked about; folded where what they do stands above. */
 function ExactCall({ question, folded = false }) {
   const bytes = html`
-    <pre class="exact" tabindex="0" aria-label="The exact call">${question}</pre>
+    <pre class="exact" tabindex="0" aria-label=${t("The exact call")}>${question}</pre>
   `;
   return folded
-    ? html`<details class="spelled"><summary>Exact call</summary>${bytes}</details>`
+    ? html`<details class="spelled"><summary>${t("Exact call")}</summary>${bytes}</details>`
     : html`${bytes}<${SpelledArguments} question=${question} />`;
 }
 
@@ -189,7 +198,7 @@ function SpelledArguments({ question }) {
     if (typeof args !== "object" || args === null) return null;
     return html`
       <details class="spelled">
-        <summary>Decoded arguments</summary>
+        <summary>${t("Decoded arguments")}</summary>
         ${Object.entries(args).map(
           ([name, value]) => html`
             <div key=${name}>
@@ -219,7 +228,7 @@ function Question({ ask }) {
     answer(new FormData(event.target).get("answer").trim());
   };
   return html`
-    <section class="ask open" aria-label="A question for you">
+    <section class="ask open" aria-label=${t("A question for you")}>
       <h3><${Icon} name="ask" />${ask.question}</h3>
       ${
         ask.choices.length > 0 &&
@@ -245,14 +254,14 @@ function Question({ ask }) {
         <input
           class="input"
           name="answer"
-          aria-label="Your answer in your own words"
-          placeholder=${ask.choices.length ? "Or in your own words" : "Your answer"}
+          aria-label=${t("Your answer in your own words")}
+          placeholder=${ask.choices.length ? t("Or in your own words") : t("Your answer")}
           autocomplete="off"
           disabled=${busy}
         />
-        <button class="btn main" disabled=${busy}>Answer</button>
+        <button class="btn main" disabled=${busy}>${t("Answer")}</button>
       </form>
-      <p class="tiny muted">It waits until ${formatUntil(ask.until)}.</p>
+      <p class="tiny muted">${t("It waits until {until}.", { until: formatUntil(ask.until) })}</p>
     </section>
   `;
 }

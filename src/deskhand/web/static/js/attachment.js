@@ -2,6 +2,7 @@
 
 import { formatBytes } from "./format.js";
 import { Icon } from "./icons.js";
+import { t } from "./language.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, useState } from "./lib.js";
 import { isPicture, openPreview, sentFile } from "./preview.js";
@@ -42,8 +43,8 @@ function Recording({ part }) {
     <div class="recording">
       ${Player && html`<${Player} part=${part} />`}
       ${text && html`<p class="pre" dir="auto">${text}</p>`}
-      ${problem && html`<p class="small muted">Not transcribed: ${problem}</p>`}
-      ${part.heard && !text && !problem && html`<p class="small muted">No speech was heard</p>`}
+      ${problem && html`<p class="small muted">${t("Not transcribed: {problem}", { problem })}</p>`}
+      ${part.heard && !text && !problem && html`<p class="small muted">${t("No speech was heard")}</p>`}
     </div>
   `;
 }
@@ -81,13 +82,13 @@ function Picture({ part, alt = "" }) {
     <button
       type="button"
       class="picture-button"
-      aria-label=${`Open ${file.name}`}
+      aria-label=${t("Open {name}", { name: file.name })}
       onClick=${() => openPreview(file)}
     >
       <img
         class="picture"
         src=${file.raw}
-        alt=${alt || part.name || "A picture that was sent"}
+        alt=${alt || part.name || t("A picture that was sent")}
         loading="lazy"
         onError=${() => setGone(true)}
       />
@@ -97,8 +98,8 @@ function Picture({ part, alt = "" }) {
 
 function FileCard({ part }) {
   const file = sentFile(part);
-  const name = file?.name ?? (part.name || "file");
-  const ending = /\.([a-z0-9]{1,5})$/i.exec(name)?.[1].toUpperCase() ?? "File";
+  const name = file?.name ?? (part.name || t("file"));
+  const ending = /\.([a-z0-9]{1,5})$/i.exec(name)?.[1].toUpperCase() ?? t("File");
   return html`
     <div class="file-card">
       <${Icon} name="file" />
@@ -116,17 +117,17 @@ function FileCard({ part }) {
           <button
             type="button"
             class="btn little"
-            aria-label=${`Open ${name}`}
+            aria-label=${t("Open {name}", { name })}
             onClick=${() => openPreview(file)}
           >
-            Open
+            ${t("Open")}
           </button>
           <a
             class="ib little"
             href=${file.raw}
             download=${name}
-            aria-label=${`Download ${name}`}
-            title="Download"
+            aria-label=${t("Download {name}", { name })}
+            title=${t("Download")}
           >
             <${Icon} name="download" />
           </a>

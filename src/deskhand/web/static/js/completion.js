@@ -1,6 +1,7 @@
 // What `/` and `@` offer while one writes: commands, files of the workspace, conversations.
 
 import { get } from "./api.js";
+import { t, tData } from "./language.js";
 import { html, signal, useLayoutEffect, useRef } from "./lib.js";
 import { sessions } from "./list.js";
 
@@ -67,7 +68,12 @@ async function findCommands(word) {
   const wanted = word.toLowerCase();
   return commands
     .filter((one) => one.name.startsWith(wanted))
-    .map((one) => ({ kind: "command", label: `/${one.name}`, written: one.name, note: one.help }));
+    .map((one) => ({
+      kind: "command",
+      label: `/${one.name}`,
+      written: one.name,
+      note: tData(one.help),
+    }));
 }
 
 /** Files whose path begins so, then conversations whose title has the word. */
@@ -90,7 +96,7 @@ async function findFiles(word) {
       kind: kind === "folder" ? "folder" : "file",
       label: folder + (shown || name) + (kind === "folder" ? "/" : ""),
       written: folder + name + (kind === "folder" ? "/" : ""),
-      note: kind === "folder" ? "folder" : "file",
+      note: kind === "folder" ? t("folder") : t("file"),
     }));
 }
 
@@ -101,7 +107,12 @@ async function findTitles(word) {
   return titled
     .map(({ title }) => title.replaceAll('"', "'"))
     .filter(Boolean)
-    .map((title) => ({ kind: "conversation", label: title, written: title, note: "conversation" }));
+    .map((title) => ({
+      kind: "conversation",
+      label: title,
+      written: title,
+      note: t("conversation"),
+    }));
 }
 
 /**
@@ -141,7 +152,7 @@ export function Completions({ take }) {
       class="completions"
       id="completions"
       role="listbox"
-      aria-label=${now.token.kind === "command" ? "Commands" : "Files and conversations"}
+      aria-label=${now.token.kind === "command" ? t("Commands") : t("Files and conversations")}
       ref=${list}
     >
       ${now.entries.map(

@@ -3,6 +3,7 @@
 import { call } from "./api.js";
 import { formatBytes } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
+import { t } from "./language.js";
 import { html, signal } from "./lib.js";
 import { announce, showError } from "./state.js";
 
@@ -37,18 +38,18 @@ export function AttachedFiles() {
                 ? html`<img src=${file.thumb} alt="" />`
                 : html`<${Icon} name=${file.spoken ? "mic" : "file"} />`
             }
-            <span class="cut">${file.spoken ? "Voice message" : file.name}</span>
+            <span class="cut">${file.spoken ? t("Voice message") : file.name}</span>
             <span class="muted">
-              ${file.problem || (file.blob ? formatBytes(file.size) : "uploading …")}
+              ${file.problem || (file.blob ? formatBytes(file.size) : t("uploading …"))}
             </span>
             ${
               file.retry &&
-              html`<${IconButton} name="retry" little label="Upload again" onClick=${file.retry} />`
+              html`<${IconButton} name="retry" little label=${t("Upload again")} onClick=${file.retry} />`
             }
             <${IconButton}
               name="close"
               little
-              label=${`Remove ${file.spoken ? "the voice message" : file.name}`}
+              label=${file.spoken ? t("Remove the voice message") : t("Remove {name}", { name: file.name })}
               onClick=${() => {
                 files.value = files.value.filter((one) => one.key !== file.key);
               }}
@@ -101,11 +102,11 @@ async function uploadEntry(entry, file) {
       size: known.size_bytes,
       name: known.name,
     });
-    announce(`${entry.name} is attached`);
+    announce(t("{name} is attached", { name: entry.name }));
     return known;
   } catch (error) {
     updateEntry(entry, {
-      problem: error.missing ? "this server takes no files" : "not uploaded",
+      problem: error.missing ? t("this server takes no files") : t("not uploaded"),
       retry: error.missing ? null : () => uploadEntry(entry, file),
     });
     if (!error.missing && error.status !== 0) showError(error); // the banner says that it is away

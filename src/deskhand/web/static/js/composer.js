@@ -21,6 +21,7 @@ import {
   listUploaded,
 } from "./composer-files.js";
 import { Icon, IconButton } from "./icons.js";
+import { t } from "./language.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, signal, useEffect, useLayoutEffect, useRef } from "./lib.js";
 import { Pickers } from "./pickers.js";
@@ -32,9 +33,9 @@ import { canRecord, phase, stopSpeaking } from "./voice.js";
 import { WaitingMessages } from "./waiting.js";
 
 const MODES = [
-  ["steer", "Steer", "It reads this at its next step and takes it into account"],
-  ["queue", "Queue", "It reads this when it has finished what it does"],
-  ["interrupt", "Interrupt", "It stops at once and does this instead"],
+  ["steer", t("Steer"), t("It reads this at its next step and takes it into account")],
+  ["queue", t("Queue"), t("It reads this when it has finished what it does")],
+  ["interrupt", t("Interrupt"), t("It stops at once and does this instead")],
 ];
 const draft = signal("");
 const mode = signal("steer");
@@ -123,7 +124,7 @@ export function Composer() {
   };
   if (!hasScope("chat"))
     return html`
-      <p class="composer-note">You may read here. To write, ask the owner for the role member.</p>
+      <p class="composer-note">${t("You may read here. To write, ask the owner for the role member.")}</p>
     `;
   return html`
     <form
@@ -144,7 +145,7 @@ export function Composer() {
       <${WaitingMessages} edit=${editMessage} />
       <${AttachedFiles} />
       <${Completions} take=${takeCompletion} />
-      <label class="sr" for="composer">Message to Deskhand</label>
+      <label class="sr" for="composer">${t("Message to Deskhand")}</label>
       <div class="write">
         <textarea
           id="composer"
@@ -179,14 +180,14 @@ export function Composer() {
             ? html`
                 <${IconButton}
                   name="trash"
-                  label="Discard the recording (Esc)"
+                  label=${t("Discard the recording (Esc)")}
                   onClick=${voice.discard}
                 />
               `
             : html`
                 <${IconButton}
                   name="clip"
-                  label="Attach files"
+                  label=${t("Attach files")}
                   onClick=${() => picker.current.click()}
                 />
                 <${Pickers} />
@@ -195,7 +196,7 @@ export function Composer() {
         ${
           running &&
           html`
-            <div class="modes" role="radiogroup" aria-label="While it works, this message should">
+            <div class="modes" role="radiogroup" aria-label=${t("While it works, this message should")}>
               ${MODES.map(
                 ([id, label, means]) => html`
                   <button
@@ -229,12 +230,12 @@ export function Composer() {
             <button
               type="button"
               class="btn stop"
-              aria-label="Stop"
+              aria-label=${t("Stop")}
               onClick=${stopTurn}
-              title="Stop (Esc)"
+              title=${t("Stop (Esc)")}
             >
               <${Icon} name="stop" />
-              <span class="only-wide">Stop</span>
+              <span class="only-wide">${t("Stop")}</span>
             </button>
           `
         }
@@ -242,8 +243,8 @@ export function Composer() {
         <button
           type="submit"
           class="send"
-          aria-label="Send"
-          title="Send (Enter)"
+          aria-label=${t("Send")}
+          title=${t("Send (Enter)")}
           disabled=${phase.value ? phase.value === "asking" : !ready}
         >
           <${Icon} name="send" />
@@ -265,12 +266,12 @@ function sendDraft(name) {
   files.value = [];
   storeDraft(name, "");
   sendMessage(text, attached, running ? mode.value : "steer");
-  announce(running ? "Sent, while it works" : "Sent");
+  announce(running ? t("Sent, while it works") : t("Sent"));
 }
 
 function choosePlaceholder(running) {
-  if (!online.value) return "Write a message: it is sent when Deskhand is back";
-  return running ? "Say more while it works" : "Message Deskhand";
+  if (!online.value) return t("Write a message: it is sent when Deskhand is back");
+  return running ? t("Say more while it works") : t("Message Deskhand");
 }
 
 /** Arrow keys move between the modes. */

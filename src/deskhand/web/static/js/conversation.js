@@ -6,6 +6,7 @@ import { DrawerButton } from "./drawer-button.js";
 import { Find, finding } from "./find.js";
 import { allText } from "./fold-items.js";
 import { Icon, IconButton } from "./icons.js";
+import { t, tCount, tRich } from "./language.js";
 import { html, useEffect, useState } from "./lib.js";
 import { currentSession } from "./list.js";
 import { useFetch } from "./panels/parts.js";
@@ -48,10 +49,10 @@ function SpeakingBar() {
     <div class="speaking-bar">
       <${Icon} name="speaker" />
       <span class="grow">
-        ${speaking.value.playing ? "Reading the answer aloud" : "Preparing to read the answer aloud"}
+        ${speaking.value.playing ? t("Reading the answer aloud") : t("Preparing to read the answer aloud")}
       </span>
       <button type="button" class="btn little" onClick=${stopSpeaking}>
-        <${Icon} name="stop" />Stop reading
+        <${Icon} name="stop" />${t("Stop reading")}
       </button>
     </div>
   `;
@@ -65,7 +66,7 @@ function ConversationHead() {
   const title =
     state.title ||
     currentSession.value?.title ||
-    (name ? firstText?.slice(0, 80) || "Untitled" : "New conversation");
+    (name ? firstText?.slice(0, 80) || t("Untitled") : t("New conversation"));
   const [editing, setEditing] = useState(false);
   const saveTitle = (event) => {
     event.preventDefault();
@@ -77,13 +78,13 @@ function ConversationHead() {
     panel.value = panel.value === wanted ? "" : wanted;
   };
   const panels = [
-    ["files", "files", "Files"],
-    ["check", "tasks", "Tasks"],
-    ["tune", "options", "Options of this conversation"],
+    ["files", "files", t("Files")],
+    ["check", "tasks", t("Tasks")],
+    ["tune", "options", t("Options of this conversation")],
     ...(developer.value
       ? [
-          ["trace", "trace", "Trace"],
-          ["time", "time", "Slider over this conversation"],
+          ["trace", "trace", t("Trace")],
+          ["time", "time", t("Slider over this conversation")],
         ]
       : []),
   ];
@@ -97,7 +98,7 @@ function ConversationHead() {
                 <input
                   class="input"
                   name="title"
-                  aria-label="Title"
+                  aria-label=${t("Title")}
                   maxlength="80"
                   value=${title}
                   ref=${(field) => field?.select()}
@@ -120,7 +121,7 @@ function ConversationHead() {
                   <${IconButton}
                     name="edit"
                     little
-                    label="Rename this conversation"
+                    label=${t("Rename this conversation")}
                     onClick=${() => setEditing(true)}
                   />
                 `
@@ -128,13 +129,13 @@ function ConversationHead() {
               <span class="grow"></span>
             `
       }
-      <div class="row tight" role="group" aria-label="Panels">
+      <div class="row tight" role="group" aria-label=${t("Panels")}>
         ${
           name &&
           html`
             <${IconButton}
               name="search"
-              label="Find in this conversation"
+              label=${t("Find in this conversation")}
               aria-pressed=${String(finding.value)}
               onClick=${() => {
                 finding.value = !finding.value;
@@ -148,7 +149,7 @@ function ConversationHead() {
           html`
             <${IconButton}
               name="more"
-              label="What to do with this conversation"
+              label=${t("What to do with this conversation")}
               aria-haspopup="menu"
               onClick=${(event) =>
                 openSessionMenu(event.currentTarget, { name, title, ...currentSession.value })}
@@ -176,9 +177,9 @@ function ConversationHead() {
 function MissingConversation() {
   return html`
     <div class="empty">
-      <h2>This conversation cannot be shown</h2>
+      <h2>${t("This conversation cannot be shown")}</h2>
       <p>${missingReason.value}</p>
-      <a class="btn" href="#/">Start a new conversation</a>
+      <a class="btn" href="#/">${t("Start a new conversation")}</a>
     </div>
   `;
 }
@@ -190,16 +191,19 @@ function Asks() {
       ${asks.slice(0, 1).map((ask) => html`<${Ask} key=${ask.id} ask=${ask} open />`)}
       ${
         asks.length > 1 &&
-        html`<p class="small muted">${asks.length - 1} more to answer after this</p>`
+        html`<p class="small muted">${tCount(asks.length - 1, "{count} more to answer after this", "{count} more to answer after this")}</p>`
       }
     </div>
   `;
 }
 
 const EXAMPLES = [
-  ["Look around", "What is in my workspace? Tell me in five lines what you see."],
-  ["Write something down", "Make a file packing.md with a packing list for three days of hiking."],
-  ["See what it can do", "What can you do?"],
+  [t("Look around"), t("What is in my workspace? Tell me in five lines what you see.")],
+  [
+    t("Write something down"),
+    t("Make a file packing.md with a packing list for three days of hiking."),
+  ],
+  [t("See what it can do"), t("What can you do?")],
 ];
 
 function FirstVisit() {
@@ -214,20 +218,20 @@ function FirstVisit() {
   return html`
     <div class="empty first">
       <img src="/icon.svg" alt="" width="44" height="44" />
-      <h2 class="welcome">What should we do, ${setup?.person || currentUser.value.user}?</h2>
+      <h2 class="welcome">${t("What should we do, {name}?", { name: setup?.person || currentUser.value.user })}</h2>
       <p class="muted">
-        ${
-          "Deskhand works on this machine with files and commands. It asks before it does what " +
-          "cannot be undone."
-        }
+        ${t(
+          "Deskhand works on this machine with files and commands. It asks before it does what cannot be undone.",
+        )}
       </p>
       ${
         setup?.demo &&
         html`
           <p class="note warn">
             <span>
-              No model is chosen yet, so a script answers.${" "}
-              <a href="#/settings/setup">Choose a model</a>; it takes a minute.
+              ${tRich("No model is chosen yet, so a script answers. {link}; it takes a minute.", {
+                link: html`<a href="#/settings/setup">${t("Choose a model")}</a>`,
+              })}
             </span>
           </p>
         `

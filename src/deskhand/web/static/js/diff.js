@@ -1,7 +1,7 @@
 // Diffs, drawn the same everywhere, with invisible characters written out.
 
 import { sessionPath } from "./api.js";
-import { pluralize } from "./format.js";
+import { t, tCount } from "./language.js";
 import { html } from "./lib.js";
 import { useFetch } from "./panels/parts.js";
 import { route } from "./state.js";
@@ -48,7 +48,12 @@ function chooseLineClass(line) {
   return /^(?:@@|…|\\ )/.test(line) ? "at" : null;
 }
 
-const WOULD = { made: "would be made", changed: "would be changed", removed: "would be removed" };
+const DID = { made: t("made"), changed: t("changed"), removed: t("removed") };
+const WOULD = {
+  made: t("would be made"),
+  changed: t("would be changed"),
+  removed: t("would be removed"),
+};
 
 /** What a change did to each file, with its diff, or with why there is none. */
 export function FileChanges({ diff, would = false }) {
@@ -59,7 +64,7 @@ export function FileChanges({ diff, would = false }) {
           <li key=${file.place}>
             <p>
               <code>${displayPath(file.place)}</code>${" "}
-              <span class="muted">${would ? WOULD[file.did] : file.did}</span>
+              <span class="muted">${(would ? WOULD : DID)[file.did]}</span>
               ${drawTally(file.diff)}
             </p>
             ${file.why && html`<p class="small muted">${escapeInvisible(file.why)}</p>`}
@@ -67,7 +72,7 @@ export function FileChanges({ diff, would = false }) {
           </li>
         `,
       )}
-      ${diff.more > 0 && html`<li class="muted">and ${pluralize(diff.more, "more file")}</li>`}
+      ${diff.more > 0 && html`<li class="muted">${tCount(diff.more, "and {count} more file", "and {count} more files")}</li>`}
     </ul>
   `;
 }
@@ -100,11 +105,11 @@ export function CallDiff({ item }) {
     return html`
       <p class="small muted">
         <span class="spin"></span>
-        <span class="sr">One moment</span>
+        <span class="sr">${t("One moment")}</span>
       </p>
     `;
   const asked = isEdit(item.name) ? formatEdit(item.args ?? {}) : "";
-  return asked && html`<h4>What was asked for</h4><${Diff} text=${asked} />`;
+  return asked && html`<h4>${t("What was asked for")}</h4><${Diff} text=${asked} />`;
 }
 
 /** What a call that waits for approval would change now. `children(known)` is drawn below. */
@@ -115,8 +120,8 @@ export function ProposedDiff({ name = route.value.name, call, callId, children }
     ${
       known &&
       html`
-        <div class="asked" role="group" aria-label="Changes it would make">
-          <h4>Changes it would make to the current file</h4>
+        <div class="asked" role="group" aria-label=${t("Changes it would make")}>
+          <h4>${t("Changes it would make to the current file")}</h4>
           <${FileChanges} diff=${found.data} would />
         </div>
       `

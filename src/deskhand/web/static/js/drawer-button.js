@@ -1,13 +1,14 @@
 // The button that shows the list of conversations where the screen is narrow.
 
 import { IconButton } from "./icons.js";
+import { t } from "./language.js";
 import { html } from "./lib.js";
 import { drawer } from "./state.js";
 
 export const DrawerButton = () => html`
   <${IconButton}
     name="menu"
-    label="Show the conversations"
+    label=${t("Show the conversations")}
     class="ib only-narrow"
     onClick=${() => {
       drawer.value = true;

@@ -1,6 +1,7 @@
 // Find in this conversation: the hits one after the other, wherever they lie in it.
 
 import { IconButton } from "./icons.js";
+import { t } from "./language.js";
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { usePages } from "./more.js";
 import { route, searchTarget } from "./state.js";
@@ -16,7 +17,9 @@ const readPage = (rows) => ({ rows, next: rows.length < PAGE ? null : rows.at(-1
 function describeHits({ error, rows, more }, current) {
   if (error) return error.message;
   if (!rows) return "";
-  return rows.length ? `${current + 1} of ${rows.length}${more ? "+" : ""}` : "Not found";
+  if (!rows.length) return t("Not found");
+  const count = `${rows.length}${more ? "+" : ""}`;
+  return t("{number} of {count}", { number: current + 1, count });
 }
 
 export function Find() {
@@ -68,13 +71,13 @@ export function Find() {
   };
   const status = asked || found.error ? describeHits(found, current) : "";
   return html`
-    <div class="find" role="search" aria-label="In this conversation" onKeyDown=${handleKey}>
+    <div class="find" role="search" aria-label=${t("In this conversation")} onKeyDown=${handleKey}>
       <input
         class="input"
         type="search"
         ref=${field}
-        aria-label="Find in this conversation"
-        placeholder="Find in this conversation"
+        aria-label=${t("Find in this conversation")}
+        placeholder=${t("Find in this conversation")}
         autocomplete="off"
         value=${query}
         onInput=${(event) => setQuery(event.target.value)}
@@ -83,18 +86,18 @@ export function Find() {
       <${IconButton}
         name="up"
         little
-        label="Earlier"
+        label=${t("Earlier")}
         disabled=${current >= rows.length - 1}
         onClick=${() => moveHit(1)}
       />
       <${IconButton}
         name="down"
         little
-        label="Later"
+        label=${t("Later")}
         disabled=${current <= 0}
         onClick=${() => moveHit(-1)}
       />
-      <${IconButton} name="close" little label="Close the search" onClick=${closeFind} />
+      <${IconButton} name="close" little label=${t("Close the search")} onClick=${closeFind} />
     </div>
   `;
 }

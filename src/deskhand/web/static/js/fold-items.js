@@ -1,5 +1,7 @@
 // The turns and their items, as the fold of the log changes them.
 
+import { t } from "./language.js";
+
 export const textOf = (message) =>
   (message?.parts ?? [])
     .filter((part) => part.type === "text")
@@ -192,7 +194,9 @@ export function addReply(next, recorded, message, more) {
 
 export function describeNextTry(event) {
   if (!event.next_model) return "";
-  return event.next_model === event.model ? "Trying again." : `Going on with ${event.next_model}.`;
+  return event.next_model === event.model
+    ? t("Trying again.")
+    : t("Going on with {model}.", { model: event.next_model });
 }
 
 /** Add a message that was said elsewhere. */
@@ -217,7 +221,7 @@ export function addKeptMessages(next, event, recorded) {
     Object.assign(copyOpenTurn(next, { ...recorded }), { end: recorded.at, reason: "kept" });
   addAside(next, recorded, {
     kind: "divider",
-    text: "Branched here: from now on this is a conversation of its own",
+    text: t("Branched here: from now on this is a conversation of its own"),
   });
 }
 

@@ -18,6 +18,7 @@ import {
   makeUserItem,
   textOf,
 } from "./fold-items.js";
+import { t } from "./language.js";
 
 export { summarizeTurn as whatIDid } from "./turn-summary.js";
 
@@ -216,7 +217,7 @@ const EVENTS = {
     closeAsk(next, event, recorded, event.choice);
   },
   question_answered(next, event, recorded) {
-    closeAsk(next, event, recorded, textOf(event.message) || "answered");
+    closeAsk(next, event, recorded, textOf(event.message) || t("answered"));
   },
   history_message(next, event, recorded) {
     addMessage(next, recorded, event.message);
@@ -240,7 +241,7 @@ const EVENTS = {
     }
     addAside(next, recorded, {
       kind: "divider",
-      text: "The older part was summed up, so that the model keeps the thread",
+      text: t("The older part was summed up, so that the model keeps the thread"),
       note: event.note,
       dropped: event.dropped,
     });
@@ -277,7 +278,7 @@ const EVENTS = {
       ];
     turn.items = turn.items.map((item) =>
       item.kind === "ask" && !item.answer
-        ? { ...item, answer: "closed", why: "the turn is over" }
+        ? { ...item, answer: "closed", why: t("the turn is over") }
         : item,
     );
     Object.assign(next, { open: false, live: null, asks: [], outputs: {}, results: {} });
@@ -292,7 +293,7 @@ const EVENTS = {
   erased(next, event, recorded) {
     addAside(next, recorded, {
       kind: "divider",
-      text: `Erased on request (${event.of.replaceAll("_", " ")})`,
+      text: t("Erased on request ({kind})", { kind: event.of.replaceAll("_", " ") }),
     });
   },
   options_set(next, event) {

@@ -1,4 +1,5 @@
 // Parts of the page, and their style sheets, that are loaded on their first use.
+import { t } from "./language.js";
 import { useEffect, useState } from "./lib.js";
 import { attempt } from "./state.js";
 
@@ -27,7 +28,9 @@ export function useLazyComponent(id, load) {
     if (Drawn || !load) return;
     const loadOrExplain = () =>
       Promise.all([load(), loadStyles("panels")]).catch(() => {
-        throw new Error("This page could not be loaded. Open it again when Deskhand is reached.");
+        throw new Error(
+          t("This page could not be loaded. Open it again when Deskhand is reached."),
+        );
       });
     attempt(loadOrExplain).then((found) => {
       if (found) setLoaded((before) => ({ ...before, [id]: found[0] }));

@@ -7,6 +7,7 @@ import { finding } from "./find.js";
 import { formatDateTime } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { countInbox, inboxCount } from "./inbox-count.js";
+import { t } from "./language.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, render, useEffect, useState } from "./lib.js";
 import { currentSession, refreshCurrentRow, sessions, watchSessions } from "./list.js";
@@ -65,24 +66,22 @@ function Login() {
     <main class="gate">
       <div class="card">
         <img src="/icon.svg" alt="" width="48" height="48" />
-        <h1>Sign in to Deskhand</h1>
+        <h1>${t("Sign in to Deskhand")}</h1>
         ${
           provider
-            ? html`<a class="btn main" href="/auth/sign-in">Sign in with ${provider}</a>
+            ? html`<a class="btn main" href="/auth/sign-in">${t("Sign in with {provider}", { provider })}</a>
               <p>
-                You can also sign in with a link. In a terminal on the machine where Deskhand runs,
-                type
+                ${t("You can also sign in with a link. In a terminal on the machine where Deskhand runs, type")}
               </p>`
             : html`<p>
-                This page belongs to the person at the machine it runs on. In a terminal there,
-                type
+                ${t("This page belongs to the person at the machine it runs on. In a terminal there, type")}
               </p>`
         }
         <pre class="command">deskhand login</pre>
-        <p>and open the link that it prints. The link works once, for ten minutes.</p>
+        <p>${t("and open the link that it prints. The link works once, for ten minutes.")}</p>
         ${problem.value && html`<p class="said" role="alert">${problem.value.text}</p>`}
         <button type="button" class="btn" onClick=${() => location.reload()}>
-          Reload the page
+          ${t("Reload the page")}
         </button>
       </div>
     </main>
@@ -112,7 +111,7 @@ function App() {
     if (online.value) resendMessages();
   }, [online.value]);
   useEffect(() => {
-    const places = { settings: "Settings", inbox: "Inbox" };
+    const places = { settings: t("Settings"), inbox: t("Inbox") };
     const title =
       places[place.place] ?? (place.name && (talk.value.title || currentSession.value?.title));
     const count = inboxCount.value ? `(${inboxCount.value}) ` : "";
@@ -129,7 +128,7 @@ function App() {
         href=${place.place === "talk" ? "#composer" : "#page"}
         onClick=${skipToContent}
       >
-        ${place.place === "talk" ? "Go to the message field" : "Go to the content"}
+        ${place.place === "talk" ? t("Go to the message field") : t("Go to the content")}
       </a>
       <${Sidebar} />
       ${
@@ -184,9 +183,9 @@ function Banner() {
     <div class="banner" role="status">
       <${Icon} name="offline" />
       <span class="grow">
-        Deskhand is not reached. You see what was here last; what you write is sent when it is back.
+        ${t("Deskhand is not reached. You see what was here last; what you write is sent when it is back.")}
       </span>
-      <button type="button" class="btn little" onClick=${reconnectNow}>Try now</button>
+      <button type="button" class="btn little" onClick=${reconnectNow}>${t("Try now")}</button>
     </div>
   `;
 }
@@ -200,13 +199,13 @@ function Alerts() {
       await checkHealth();
     });
   return html`
-    <div class="banner" role="status" aria-label="Alerts">
+    <div class="banner" role="status" aria-label=${t("Alerts")}>
       <ul class="grow">
         ${alerts.value.map(
           (one) => html`<li key=${one.id}>${formatDateTime(one.at)}: ${one.text}</li>`,
         )}
       </ul>
-      <button type="button" class="btn little" onClick=${dismissAlerts}>Dismiss</button>
+      <button type="button" class="btn little" onClick=${dismissAlerts}>${t("Dismiss")}</button>
     </div>
   `;
 }
@@ -226,7 +225,7 @@ function Problem() {
             : ""
         }
       </span>
-      <${IconButton} name="close" label="Close this message" little onClick=${closeProblem} />
+      <${IconButton} name="close" label=${t("Close this message")} little onClick=${closeProblem} />
     </div>
   `;
 }

@@ -1,6 +1,7 @@
 // Menus: actions or choices beside the button that opens them.
 
 import { Icon } from "./icons.js";
+import { t } from "./language.js";
 import { html, signal, useLayoutEffect, useRef } from "./lib.js";
 
 const GAP = 4;
@@ -49,7 +50,7 @@ function Menu({ anchor, label, items }) {
         label: item.confirm,
         items: [
           { ...item, label: item.confirm, confirm: "" },
-          { label: "Cancel", run: () => undefined },
+          { label: t("Cancel"), run: () => undefined },
         ],
       };
     else {

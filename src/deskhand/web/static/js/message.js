@@ -5,12 +5,19 @@ import { Attachments } from "./attachment.js";
 import { allText, heardText } from "./fold-items.js";
 import { formatDateTime, formatTime } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
+import { t } from "./language.js";
 import { html, useState } from "./lib.js";
 import { resendMessages } from "./sending.js";
 import { discardMessage } from "./sent-messages.js";
 import { announce, currentUser, hasScope } from "./state.js";
 import { talk } from "./talk.js";
 import { copyText } from "./text.js";
+
+/** Who wrote it, and on which channel where that is not this page. */
+function describeSender({ by: name, channel }) {
+  if (!channel || channel === "web") return name;
+  return name ? t("{name} on {channel}", { name, channel }) : t("on {channel}", { channel });
+}
 
 export function UserMessage({ item, turn }) {
   const [editing, setEditing] = useState(false);
@@ -25,9 +32,7 @@ export function UserMessage({ item, turn }) {
         foreign &&
         html`
           <p class="tiny muted">
-            ${[item.by, item.channel && item.channel !== "web" ? `on ${item.channel}` : ""]
-              .filter(Boolean)
-              .join(" ")}
+            ${describeSender(item)}
           </p>
         `
       }
@@ -35,9 +40,9 @@ export function UserMessage({ item, turn }) {
         ${item.parts.length > 0 && html`<${Attachments} parts=${item.parts} />`}
         ${item.text && html`<p class="pre" dir="auto">${item.text}</p>`}
       </div>
-      <div class="acts" role="group" aria-label="What to do with this message">
-        ${item.edited && html`<span class="tiny muted">edited</span>`}
-        ${item.deleted && html`<span class="tiny muted">deleted by its sender</span>`}
+      <div class="acts" role="group" aria-label=${t("What to do with this message")}>
+        ${item.edited && html`<span class="tiny muted">${t("edited")}</span>`}
+        ${item.deleted && html`<span class="tiny muted">${t("deleted by its sender")}</span>`}
         ${item.emoji && html`<span>${item.emoji}</span>`}
         <time
           class="tiny muted"
@@ -49,7 +54,7 @@ export function UserMessage({ item, turn }) {
         <${IconButton}
           name="copy"
           little
-          label="Copy this message"
+          label=${t("Copy this message")}
           onClick=${() => copyText(allText(item))}
         />
         ${
@@ -61,7 +66,7 @@ export function UserMessage({ item, turn }) {
             <${IconButton}
               name="edit"
               little
-              label="Edit and send again"
+              label=${t("Edit and send again")}
               onClick=${() => setEditing(true)}
             />
           `
@@ -77,7 +82,7 @@ function Editor({ item, turn, close }) {
     const text = new FormData(event.target.form ?? event.target).get("text").trim();
     if (text && (await rewindSession(turn.first - 1, { text })) !== undefined) {
       close();
-      announce("Sent again");
+      announce(t("Sent again"));
     }
   };
   const handleKey = (event) => {
@@ -92,28 +97,27 @@ function Editor({ item, turn, close }) {
       <textarea
         name="text"
         rows="3"
-        aria-label="Your message"
+        aria-label=${t("Your message")}
         defaultValue=${item.text || heardText(item)}
         onKeyDown=${handleKey}
         ref=${(field) => field?.focus()}
       ></textarea>
       <p class="tiny muted grow">
-        ${
-          "What followed is undone: it stays in the log, and the agent goes on from here. Files " +
-          "stay as they are."
-        }
+        ${t(
+          "What followed is undone: it stays in the log, and the agent goes on from here. Files stay as they are.",
+        )}
       </p>
       <div class="row">
-        <button type="submit" class="btn main little">Send again</button>
-        <button type="button" class="btn little" onClick=${close}>Cancel</button>
+        <button type="submit" class="btn main little">${t("Send again")}</button>
+        <button type="button" class="btn little" onClick=${close}>${t("Cancel")}</button>
       </div>
     </form>
   `;
 }
 
 function describeWait(message) {
-  if (!message.inbox) return "Not sent yet";
-  return talk.value.open ? "Queued" : "Received";
+  if (!message.inbox) return t("Not sent yet");
+  return talk.value.open ? t("Queued") : t("Received");
 }
 
 /** A message that is not in the log yet. */
@@ -131,7 +135,7 @@ export function UnsentMessage({ message }) {
                   <li key=${file.blob}>
                     <span class="chip">
                       <${Icon} name=${file.spoken ? "mic" : "file"} />
-                      ${file.spoken ? "Voice message" : file.name}
+                      ${file.spoken ? t("Voice message") : file.name}
                     </span>
                   </li>
                 `,
@@ -159,7 +163,7 @@ export function UnsentMessage({ message }) {
                 resendMessages();
               }}
             >
-              Send again
+              ${t("Send again")}
             </button>
           `
         }
@@ -171,7 +175,7 @@ export function UnsentMessage({ message }) {
               class="btn little quiet"
               onClick=${() => discardMessage(message.id)}
             >
-              Discard
+              ${t("Discard")}
             </button>
           `
         }

@@ -1,6 +1,7 @@
 // Lists that load as they are scrolled: a button for the next page, and rows drawn only when near.
 
 import { get } from "./api.js";
+import { t } from "./language.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
 import { showError } from "./state.js";
 
@@ -21,7 +22,7 @@ function watchNear(element, seen) {
 }
 
 /** A button for more rows, which also loads when it comes near. Its `key`: where the list ends. */
-export function More({ more, label = "Show more" }) {
+export function More({ more, label = t("Show more") }) {
   const root = useRef();
   const loadMore = () =>
     Promise.resolve(more()).catch((error) => error.status !== 0 && showError(error));

@@ -2,6 +2,7 @@
 
 import { stopTurn } from "./actions.js";
 import { finding } from "./find.js";
+import { t } from "./language.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { moreSessions, pinnedSessions, sessions } from "./list.js";
 import { Modal } from "./modal.js";
@@ -26,42 +27,42 @@ function listCommands() {
   };
   const inTalk = route.value.place === "talk" && route.value.name;
   return [
-    ["New conversation", () => openSession("")],
-    talk.value.open && ["Stop what runs", stopTurn],
-    route.value.place === "talk" && ["Files", togglePanel("files")],
+    [t("New conversation"), () => openSession("")],
+    talk.value.open && [t("Stop what runs"), stopTurn],
+    route.value.place === "talk" && [t("Files"), togglePanel("files")],
     inTalk && [
-      "Find in this conversation",
+      t("Find in this conversation"),
       () => {
         finding.value = true;
       },
     ],
     inTalk && [
-      "To the beginning of this conversation",
+      t("To the beginning of this conversation"),
       () => {
         searchTarget.value = { name: route.value.name, n: 1 };
       },
     ],
     inTalk && [
-      "To the end of this conversation",
+      t("To the end of this conversation"),
       () => {
         scrollToEndRequests.value += 1;
       },
     ],
-    inTalk && ["Options of this conversation", togglePanel("options")],
-    inTalk && developer.value && ["Trace", togglePanel("trace")],
-    inTalk && developer.value && ["Slider over this conversation", togglePanel("time")],
+    inTalk && [t("Options of this conversation"), togglePanel("options")],
+    inTalk && developer.value && [t("Trace"), togglePanel("trace")],
+    inTalk && developer.value && [t("Slider over this conversation"), togglePanel("time")],
     [
-      developer.value ? "Simple view" : "Developer view",
+      developer.value ? t("Simple view") : t("Developer view"),
       () => {
         developer.value = !developer.value;
       },
     ],
     [
-      theme.value === "dark" ? "Light colours" : "Dark colours",
+      theme.value === "dark" ? t("Light colours") : t("Dark colours"),
       () => setTheme(theme.value === "dark" ? "light" : "dark"),
     ],
     ...PAGES.map(([id, label]) => [
-      `Settings: ${label}`,
+      t("Settings: {label}", { label }),
       () => {
         location.hash = `#/settings/${id}`;
       },
@@ -103,7 +104,7 @@ export function Palette() {
   const found = [
     ...named,
     ...titles.rows.map((one) => [
-      one.title || "Untitled",
+      one.title || t("Untitled"),
       () => {
         location.hash = sessionHref(one.name);
       },
@@ -137,15 +138,15 @@ export function Palette() {
       area.scrollTop = top - area.clientHeight / 2;
   }, [chosen]);
   return html`
-    <${Modal} class="palette" label="Commands" close=${close}>
+    <${Modal} class="palette" label=${t("Commands")} close=${close}>
       <input
         class="input"
         role="combobox"
         aria-expanded="true"
         aria-controls="found"
         aria-activedescendant=${`found-${chosen}`}
-        aria-label="Find a command or a conversation"
-        placeholder="Find a command or a conversation"
+        aria-label=${t("Find a command or a conversation")}
+        placeholder=${t("Find a command or a conversation")}
         value=${query}
         onInput=${(event) => {
           setQuery(event.target.value);
@@ -153,8 +154,14 @@ export function Palette() {
         }}
         onKeyDown=${handleKey}
       />
-      <div class="found-list" ref=${list} tabindex="0" role="group" aria-label="What was found">
-        <ul id="found" role="listbox" aria-label="Found">
+      <div
+        class="found-list"
+        ref=${list}
+        tabindex="0"
+        role="group"
+        aria-label=${t("What was found")}
+      >
+        <ul id="found" role="listbox" aria-label=${t("Found")}>
           ${found.map(
             (entry, i) => html`
               <li
@@ -166,7 +173,7 @@ export function Palette() {
                 onMouseMove=${() => setChosen(i)}
               >
                 <span class="cut grow">${entry[0]}</span>
-                ${entry[2] && html`<span class="tiny muted">conversation</span>`}
+                ${entry[2] && html`<span class="tiny muted">${t("conversation")}</span>`}
               </li>
             `,
           )}
@@ -174,14 +181,14 @@ export function Palette() {
             !found.length &&
             html`
               <li role="option" aria-selected="false" aria-disabled="true" class="muted">
-                No matches
+                ${t("No matches")}
               </li>
             `
           }
         </ul>
         ${
           titles.more &&
-          html`<${More} key=${found.length} more=${titles.more} label="More conversations" />`
+          html`<${More} key=${found.length} more=${titles.more} label=${t("More conversations")} />`
         }
       </div>
     <//>

@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { formatCount, formatMoney } from "./format.js";
 import { Icon } from "./icons.js";
+import { t, tCount } from "./language.js";
 import { html } from "./lib.js";
 import { openMenu } from "./menu.js";
 import { sessionOptions, setSessionOptions } from "./session-options.js";
@@ -11,22 +12,22 @@ import { talk } from "./talk.js";
 
 const MODELS_SHOWN = 30;
 const EFFORTS = [
-  ["", "Default", "As the agent is set up"],
-  ["off", "Off", "Answers at once; the cheapest"],
-  ["low", "Low", "Thinks a little"],
-  ["medium", "Medium", "For tasks with a few steps"],
-  ["high", "High", "For hard tasks; slower"],
-  ["max", "Maximum", "As long as it takes; the dearest"],
+  ["", t("Default"), t("As the agent is set up")],
+  ["off", t("Off"), t("Answers at once; the cheapest")],
+  ["low", t("Low"), t("Thinks a little")],
+  ["medium", t("Medium"), t("For tasks with a few steps")],
+  ["high", t("High"), t("For hard tasks; slower")],
+  ["max", t("Maximum"), t("As long as it takes; the dearest")],
 ];
 const PERMISSIONS = [
-  ["usual", "Usual permissions", "Asks before what your settings say", {}],
+  ["usual", t("Usual permissions"), t("Asks before what your settings say"), {}],
   [
     "ask",
-    "Ask before each step",
-    "Every tool that changes something waits for you",
+    t("Ask before each step"),
+    t("Every tool that changes something waits for you"),
     { approval: true },
   ],
-  ["plan", "Plan first", "Only looks around until you approve its plan", { plan_mode: true }],
+  ["plan", t("Plan first"), t("Only looks around until you approve its plan"), { plan_mode: true }],
 ];
 
 export function Pickers() {
@@ -35,18 +36,24 @@ export function Pickers() {
   const effort = EFFORTS.find(([id]) => id === (options.thinking ?? "")) ?? EFFORTS[0];
   const permission = findPermission(options);
   return html`
-    <div class="pickers" role="group" aria-label="For this conversation">
+    <div class="pickers" role="group" aria-label=${t("For this conversation")}>
       <${Picker}
         icon="spark"
-        what="Model"
-        value=${model ? shortName(model) : "Default model"}
+        what=${t("Model")}
+        value=${model ? shortName(model) : t("Default model")}
         title=${model}
         open=${openModels}
       />
-      <${Picker} icon="pulse" what="Effort" value=${effort[1]} open=${openEfforts} quiet=${!effort[0]} />
+      <${Picker}
+        icon="pulse"
+        what=${t("Effort")}
+        value=${effort[1]}
+        open=${openEfforts}
+        quiet=${!effort[0]}
+      />
       <${Picker}
         icon="shield"
-        what="Permissions"
+        what=${t("Permissions")}
         value=${permission[1]}
         open=${openPermissions}
         quiet=${permission[0] === "usual"}
@@ -92,12 +99,12 @@ async function openModels(anchor) {
   const { provider, model_id: usual } = found.current;
   const ready = found.models.filter((one) => one.ready && !one.id.includes("*"));
   const rest = ready.length - MODELS_SHOWN;
-  openMenu(anchor, "Model", [
+  openMenu(anchor, t("Model"), [
     {
-      label: "Default model",
+      label: t("Default model"),
       note: provider ? `${provider}/${usual}` : usual,
       checked: !model,
-      run: () => choose({ model: "" }, "The default model answers"),
+      run: () => choose({ model: "" }, t("The default model answers")),
     },
     ...sortChosenFirst(ready, model)
       .slice(0, MODELS_SHOWN)
@@ -105,10 +112,13 @@ async function openModels(anchor) {
         label: one.id,
         note: describeModel(one),
         checked: one.id === model,
-        run: () => choose({ model: one.id }, `${one.id} answers`),
+        run: () => choose({ model: one.id }, t("{model} answers", { model: one.id })),
       })),
     {
-      label: rest > 0 ? `${rest} more, and other models …` : "Other models …",
+      label:
+        rest > 0
+          ? tCount(rest, "{count} more, and other models …", "{count} more, and other models …")
+          : t("Other models …"),
       icon: "gear",
       run: () => {
         location.hash = "#/settings/models";
@@ -125,8 +135,12 @@ const sortChosenFirst = (models, id) => [
 /** The size of its context and its price, where they are known. */
 function describeModel({ window, price }) {
   return [
-    window && `${formatCount(window)} tokens of context`,
-    price && `${formatMoney(price[0])} / ${formatMoney(price[1])} per million`,
+    window && t("{count} tokens of context", { count: formatCount(window) }),
+    price &&
+      t("{input} / {output} per million", {
+        input: formatMoney(price[0]),
+        output: formatMoney(price[1]),
+      }),
   ]
     .filter(Boolean)
     .join(" · ");
@@ -136,12 +150,12 @@ function openEfforts(anchor) {
   const { thinking } = sessionOptions.peek();
   openMenu(
     anchor,
-    "Effort",
+    t("Effort"),
     EFFORTS.map(([id, label, note]) => ({
       label,
       note,
       checked: id === (thinking ?? ""),
-      run: () => choose({ thinking: id }, `Effort: ${label}`),
+      run: () => choose({ thinking: id }, t("Effort: {effort}", { effort: label })),
     })),
   );
 }
@@ -150,7 +164,7 @@ function openPermissions(anchor) {
   const [now] = findPermission(sessionOptions.peek());
   openMenu(
     anchor,
-    "Permissions",
+    t("Permissions"),
     PERMISSIONS.map(([id, label, note, set]) => ({
       label,
       note,

@@ -1,5 +1,7 @@
 // What a call would do, in plain words: for the question about it. The exact bytes stand below.
 
+import { t } from "./language.js";
+
 const MAX_CHARS = 60;
 // Control and format characters, among them those that hide text or turn its direction.
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -28,44 +30,48 @@ function programOf(command) {
 
 const runCommand = ({ command }) => {
   const program = programOf(command);
-  return program ? `run a command that begins with ${program}` : "run a command";
+  return program ? t("run a command that begins with {program}", { program }) : t("run a command");
 };
 
 const WORDS = {
   write_file: ({ path, mode }) =>
-    mode === "append" ? `add to the file ${quote(path)}` : `write the file ${quote(path)}`,
-  edit_file: ({ path }) => (path ? `change the file ${quote(path)}` : "change files"),
-  delete_file: ({ path }) => `delete ${quote(path)}`,
-  move_file: ({ path }) => `move ${quote(path)}`,
-  read_file: ({ path }) => `read the file ${quote(path)}`,
+    mode === "append"
+      ? t("add to the file {path}", { path: quote(path) })
+      : t("write the file {path}", { path: quote(path) }),
+  edit_file: ({ path }) =>
+    path ? t("change the file {path}", { path: quote(path) }) : t("change files"),
+  delete_file: ({ path }) => t("delete {path}", { path: quote(path) }),
+  move_file: ({ path }) => t("move {path}", { path: quote(path) }),
+  read_file: ({ path }) => t("read the file {path}", { path: quote(path) }),
   shell: runCommand,
   background_run: runCommand,
-  request_host: ({ host }) => `let its commands reach ${quote(host)}`,
-  web_fetch: ({ url }) => `open a page of ${hostOf(url)}`,
-  web_search: ({ query }) => `search the web for “${quote(query)}”`,
+  request_host: ({ host }) => t("let its commands reach {host}", { host: quote(host) }),
+  web_fetch: ({ url }) => t("open a page of {host}", { host: hostOf(url) }),
+  web_search: ({ query }) => t("search the web for “{query}”", { query: quote(query) }),
   send_message: ({ channel }) =>
-    channel ? `send a message by ${quote(channel)}` : "send a message",
-  send_file: ({ path }) => `send the file ${quote(path)}`,
-  image_gen: () => "have a picture made by a provider",
+    channel ? t("send a message by {channel}", { channel: quote(channel) }) : t("send a message"),
+  send_file: ({ path }) => t("send the file {path}", { path: quote(path) }),
+  image_gen: () => t("have a picture made by a provider"),
   remote_agent: ({ name }) =>
-    name ? `ask the agent ${quote(name)} elsewhere` : "ask another agent",
-  run_skill: ({ skill }) => `run a command of the skill ${quote(skill)}`,
-  manage_users: () => "change who may use Deskhand",
-  channel: ({ name }) => (name ? `switch the channel ${quote(name)}` : "switch a channel"),
-  control_center: () => "switch what it may control on this machine",
-  restart: () => "restart Deskhand",
-  undo_change: () => "undo a change of files",
-  forget_memory: () => "forget something that it remembers",
-  save_memory: () => "remember something",
-  kv_set: ({ key }) => `keep a value under ${quote(key)}`,
-  kv_delete: ({ key }) => `delete the value under ${quote(key)}`,
-  mcp: () => "change its MCP servers",
-  cron: () => "change your jobs",
+    name ? t("ask the agent {name} elsewhere", { name: quote(name) }) : t("ask another agent"),
+  run_skill: ({ skill }) => t("run a command of the skill {skill}", { skill: quote(skill) }),
+  manage_users: () => t("change who may use Deskhand"),
+  channel: ({ name }) =>
+    name ? t("switch the channel {name}", { name: quote(name) }) : t("switch a channel"),
+  control_center: () => t("switch what it may control on this machine"),
+  restart: () => t("restart Deskhand"),
+  undo_change: () => t("undo a change of files"),
+  forget_memory: () => t("forget something that it remembers"),
+  save_memory: () => t("remember something"),
+  kv_set: ({ key }) => t("keep a value under {key}", { key: quote(key) }),
+  kv_delete: ({ key }) => t("delete the value under {key}", { key: quote(key) }),
+  mcp: () => t("change its MCP servers"),
+  cron: () => t("change your jobs"),
 };
 
 /** What this call of a tool would do, as in “Allow it to …?”. */
 export function describeCall({ name, args }) {
   const known = WORDS[name];
   if (known) return known(typeof args === "object" && args ? args : {});
-  return `use ${quote(name).replaceAll("_", " ")}`;
+  return t("use {tool}", { tool: quote(name).replaceAll("_", " ") });
 }

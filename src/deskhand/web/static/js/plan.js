@@ -3,6 +3,7 @@
 import { answerAsk } from "./actions.js";
 import { formatDateTime } from "./format.js";
 import { Icon } from "./icons.js";
+import { t } from "./language.js";
 import { html, useState } from "./lib.js";
 import { sendMessage } from "./sending.js";
 import { announce, hasScope } from "./state.js";
@@ -29,47 +30,47 @@ export function PlanApproval({ ask, plan }) {
     setBusy(true);
     const isEdited = text !== plan.trim();
     sendMessage(
-      isEdited ? `Change the plan to this:\n\n${text}` : "Make another plan.",
+      isEdited ? t("Change the plan to this:\n\n{text}", { text }) : t("Make another plan."),
       [],
       "steer",
     );
-    announce("The change is sent");
+    announce(t("The change is sent"));
   };
   const mayAnswer = hasScope("approve");
   return html`
-    <section class="ask open plan" aria-label="Permission needed">
-      <h3><${Icon} name="check" />Approve this plan?</h3>
+    <section class="ask open plan" aria-label=${t("Permission needed")}>
+      <h3><${Icon} name="check" />${t("Approve this plan?")}</h3>
       ${
         changing
           ? html`
               <form class="stack" onSubmit=${sendChange}>
                 <label class="field">
-                  <span>Write what should be different, or change the plan itself</span>
+                  <span>${t("Write what should be different, or change the plan itself")}</span>
                   <textarea class="input" name="plan" rows="12" defaultValue=${plan}></textarea>
                 </label>
                 <div class="row">
-                  <button class="btn main" disabled=${busy}>Send the change</button>
+                  <button class="btn main" disabled=${busy}>${t("Send the change")}</button>
                   <button type="button" class="btn" onClick=${() => setChanging(false)}>
-                    Cancel
+                    ${t("Cancel")}
                   </button>
                 </div>
               </form>
             `
           : html`
-              <div class="plan-text" tabindex="0" role="region" aria-label="The plan">
+              <div class="plan-text" tabindex="0" role="region" aria-label=${t("The plan")}>
                 <${Markdown} text=${plan} />
               </div>
               ${
                 mayAnswer &&
                 html`
-                  <div class="choices" role="group" aria-label="Your answer">
+                  <div class="choices" role="group" aria-label=${t("Your answer")}>
                     <button
                       type="button"
                       class="btn main"
                       disabled=${busy}
                       onClick=${() => answer("once")}
                     >
-                      Approve
+                      ${t("Approve")}
                     </button>
                     <button
                       type="button"
@@ -77,7 +78,7 @@ export function PlanApproval({ ask, plan }) {
                       disabled=${busy}
                       onClick=${() => setChanging(true)}
                     >
-                      Change
+                      ${t("Change")}
                     </button>
                     <button
                       type="button"
@@ -85,17 +86,26 @@ export function PlanApproval({ ask, plan }) {
                       disabled=${busy}
                       onClick=${() => answer("no")}
                     >
-                      Do not do this
+                      ${t("Do not do this")}
                     </button>
                   </div>
                 `
               }
             `
       }
-      ${!mayAnswer && html`<p class="small">Somebody with the role approver or owner has to answer this.</p>`}
+      ${
+        !mayAnswer &&
+        html`
+          <p class="small">
+            ${t("Somebody with the role approver or owner has to answer this.")}
+          </p>
+        `
+      }
       <p class="tiny muted">
-        ${"With your approval it begins; each step still asks where your permissions say so. "}
-        It waits until ${formatDateTime(ask.until)}.
+        ${t(
+          "With your approval it begins; each step still asks where your permissions say so. It waits until {time}.",
+          { time: formatDateTime(ask.until) },
+        )}
       </p>
     </section>
   `;

@@ -3,6 +3,7 @@
 
 import { formatBytes, formatCount } from "./format.js";
 import { Icon } from "./icons.js";
+import { locale, t, tCount, tData } from "./language.js";
 import { html, useLayoutEffect, useRef, useState } from "./lib.js";
 import { Loaded } from "./panels/parts.js";
 import { Frame, useWholeText } from "./preview-frame.js";
@@ -20,7 +21,7 @@ export function Body({ view, file, framed }) {
   if (view.kind === "table") return html`<${Table} view=${view} />`;
   const base = file.path.includes("/") ? file.path.slice(0, file.path.lastIndexOf("/") + 1) : "";
   return html`
-    ${view.why && html`<p class="small muted">${view.why}</p>`}
+    ${view.why && html`<p class="small muted">${tData(view.why)}</p>`}
     <${Markdown} text=${view.content} base=${base} />
     <${Truncated} view=${view} />
   `;
@@ -30,7 +31,7 @@ export function Body({ view, file, framed }) {
 function Framed({ view, file }) {
   const whole = useWholeText(view, file);
   return html`
-    <${Loaded} result=${whole} what="this file">
+    <${Loaded} result=${whole} what=${t("this file")}>
       ${(text) => html`
         <${Frame} text=${text} name=${file.name} drawing=${view.language !== "html"} />
       `}
@@ -50,7 +51,9 @@ function Truncated({ view }) {
   if (!view.truncated) return null;
   return html`
     <p class="small muted">
-      Only the beginning is shown. Download it for all ${formatBytes(view.size)}.
+      ${t("Only the beginning is shown. Download it for all {size}.", {
+        size: formatBytes(view.size),
+      })}
     </p>
   `;
 }
@@ -60,7 +63,7 @@ function Text({ view, at }) {
   useLayoutEffect(() => {
     if (at?.line) markLines(box.current, at);
   }, [view.content, at]);
-  if (!view.content) return html`<p class="none">The file is empty.</p>`;
+  if (!view.content) return html`<p class="none">${t("The file is empty.")}</p>`;
   if (!at?.line && (view.language === "text" || view.language === "csv"))
     return html`<pre class="as-is plain" tabindex="0">${view.content}</pre>`;
   const fence = "`".repeat(
@@ -90,24 +93,34 @@ function markLines(box, { line, last }) {
 function NoPreview({ view, file }) {
   return html`
     <div class="empty">
-      <p>No preview.${view.why ? ` ${view.why}` : ""}</p>
+      <p>${t("No preview.")}${view.why && ` ${tData(view.why)}`}</p>
       <a class="btn" href=${file.raw} download=${file.name}>
-        <${Icon} name="download" />Download ${formatBytes(view.size)}
+        <${Icon} name="download" />${t("Download {size}", { size: formatBytes(view.size) })}
       </a>
     </div>
   `;
 }
 
 /** `more_rows` is null where nobody counted them. */
-function describeHiddenRows(more) {
-  if (more === null) return "The rest is not shown";
-  return more ? `${more.toLocaleString()} more rows are not shown` : "";
+function describeHiddenRows(more, shown) {
+  if (more === null)
+    return t(
+      "The rest is not shown: these are the first {shown}. Download the file for all of it.",
+      { shown },
+    );
+  if (!more) return "";
+  return tCount(
+    more,
+    "{count} more row is not shown: these are the first {shown}. Download the file for all of it.",
+    "{count} more rows are not shown: these are the first {shown}. Download the file for all of it.",
+    { count: more.toLocaleString(locale), shown },
+  );
 }
 
 function Table({ view }) {
   const [order, setOrder] = useState({ column: -1, down: false });
   const [head = [], ...rows] = view.rows;
-  const more = describeHiddenRows(view.more_rows);
+  const more = describeHiddenRows(view.more_rows, view.rows.length);
   const { column, down } = order;
   const sorted =
     column < 0
@@ -117,7 +130,7 @@ function Table({ view }) {
     setOrder(column === index && down ? { column: -1 } : { column: index, down: column === index });
   const direction = down ? "descending" : "ascending";
   return html`
-    <div class="sheet" tabindex="0" role="group" aria-label="Table">
+    <div class="sheet" tabindex="0" role="group" aria-label=${t("Table")}>
       <table>
         <thead>
           <tr>
@@ -142,14 +155,7 @@ function Table({ view }) {
         </tbody>
       </table>
     </div>
-    ${
-      more &&
-      html`
-        <p class="small muted">
-          ${more}: these are the first ${view.rows.length}. Download the file for all of it.
-        </p>
-      `
-    }
+    ${more && html`<p class="small muted">${more}</p>`}
   `;
 }
 
@@ -166,7 +172,7 @@ function Pages({ view, file }) {
           <li key=${i}>
             <img
               src=${file.page(i + 1)}
-              alt=${`Page ${i + 1} of ${total}`}
+              alt=${t("Page {page} of {total}", { page: i + 1, total })}
               width=${Math.round(width)}
               height=${Math.round(height)}
               loading="lazy"
@@ -179,8 +185,10 @@ function Pages({ view, file }) {
       total > view.pages.length &&
       html`
         <p class="small muted">
-          These are the first ${view.pages.length} of ${formatCount(total)}${" "}
-          pages. Download the file for all of them.
+          ${t("These are the first {shown} of {total} pages. Download the file for all of them.", {
+            shown: view.pages.length,
+            total: formatCount(total),
+          })}
         </p>
       `
     }

@@ -2,6 +2,7 @@
 // listed under Changes and can be undone.
 
 import { call } from "./api.js";
+import { t } from "./language.js";
 import { html, useState } from "./lib.js";
 import { currentAgent } from "./preview.js";
 import { announce, attempt } from "./state.js";
@@ -25,7 +26,7 @@ export function Editor({ view, file, saved }) {
           content: content.replace(/\r\n/g, "\n"),
           digest: view.digest,
         });
-        announce(`Saved ${file.name}`);
+        announce(t("Saved {name}", { name: file.name }));
         drafts.delete(draft);
         saved();
       } catch (error) {
@@ -47,7 +48,7 @@ export function Editor({ view, file, saved }) {
       <textarea
         name="text"
         spellcheck=${view.kind === "markdown"}
-        aria-label=${`Text of ${file.name}`}
+        aria-label=${t("Text of {name}", { name: file.name })}
         defaultValue=${drafts.get(draft) ?? view.content}
         onInput=${(event) => drafts.set(draft, event.target.value)}
         onKeyDown=${handleKey}
@@ -57,12 +58,12 @@ export function Editor({ view, file, saved }) {
         problem &&
         html`
           <p class="note warn" role="alert">
-            ${problem} Copy what you wrote, and open the file again.
+            ${t("{problem} Copy what you wrote, and open the file again.", { problem })}
           </p>
         `
       }
       <p class="row">
-        <button type="submit" class="btn main little" disabled=${saving}>Save</button>
+        <button type="submit" class="btn main little" disabled=${saving}>${t("Save")}</button>
         <button
           type="button"
           class="btn little"
@@ -71,9 +72,9 @@ export function Editor({ view, file, saved }) {
             saved();
           }}
         >
-          Cancel
+          ${t("Cancel")}
         </button>
-        <span class="tiny muted">The change is kept under Versions and can be undone.</span>
+        <span class="tiny muted">${t("The change is kept under Versions and can be undone.")}</span>
       </p>
     </form>
   `;

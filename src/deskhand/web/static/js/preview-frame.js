@@ -1,6 +1,7 @@
 // A page or a drawing that somebody else made, in a frame without origin and network.
 
 import { fetchBlob } from "./api.js";
+import { t } from "./language.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
 
 /** The document of the frame, whose own policy decides what may happen in it. */
@@ -26,7 +27,7 @@ export function useWholeText(view, file) {
 }
 
 async function readText(view, file) {
-  if (view.size > LARGEST) throw new Error("It is too large for a preview. Download it.");
+  if (view.size > LARGEST) throw new Error(t("It is too large for a preview. Download it."));
   return (await fetchBlob(file.raw)).text();
 }
 
@@ -66,7 +67,7 @@ export function Frame({ text, name, drawing }) {
   if (stopped === round)
     return html`
       <div class="empty" role="alert">
-        <p>${name} tried to go to another page and was stopped.</p>
+        <p>${t("{name} tried to go to another page and was stopped.", { name })}</p>
         <button
           type="button"
           class="btn"
@@ -75,7 +76,7 @@ export function Frame({ text, name, drawing }) {
             setStopped(-1);
           }}
         >
-          Show it again
+          ${t("Show it again")}
         </button>
       </div>
     `;
@@ -83,12 +84,12 @@ export function Frame({ text, name, drawing }) {
     <iframe
       key=${round}
       class="frame"
-      title=${`Preview of ${name}`}
+      title=${t("Preview of {name}", { name })}
       sandbox="allow-scripts"
       referrerpolicy="no-referrer"
       src=${FRAME}
       onLoad=${fillFrame}
     ></iframe>
-    <p class="frame-note tiny muted">Runs without network, and cannot see your data.</p>
+    <p class="frame-note tiny muted">${t("Runs without network, and cannot see your data.")}</p>
   `;
 }

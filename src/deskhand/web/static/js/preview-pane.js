@@ -2,6 +2,7 @@
 
 import { formatBytes } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
+import { t } from "./language.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
 import { Loaded, useFetch } from "./panels/parts.js";
 import { beside, closePreview } from "./preview.js";
@@ -12,14 +13,19 @@ import { hasScope, route } from "./state.js";
 import { talk } from "./talk.js";
 
 const KINDS = {
-  text: "Text",
+  text: t("Text"),
   markdown: "Markdown",
-  table: "Table",
-  picture: "Picture",
+  table: t("Table"),
+  picture: t("Picture"),
   pdf: "PDF",
 };
-const describeKind = (view) => (view.language === "html" ? "Page" : KINDS[view.kind]);
-const VIEWS = { preview: "Preview", source: "Source", versions: "Versions", edit: "Edit" };
+const describeKind = (view) => (view.language === "html" ? t("Page") : KINDS[view.kind]);
+const VIEWS = {
+  preview: t("Preview"),
+  source: t("Source"),
+  versions: t("Versions"),
+  edit: t("Edit"),
+};
 
 /** Whether it is shown in a frame: a page, or a drawing, whose text is there too. */
 export const isFramed = (view) =>
@@ -63,7 +69,7 @@ export function Pane({ file }) {
           html`
             <${IconButton}
               name=${large ? "shrink" : "expand"}
-              label=${large ? "Show it beside the conversation" : "Enlarge"}
+              label=${large ? t("Show it beside the conversation") : t("Enlarge")}
               onClick=${() => setLarge(!large)}
             />
           `
@@ -72,17 +78,17 @@ export function Pane({ file }) {
           class="ib"
           href=${file.raw}
           download=${file.name}
-          aria-label=${`Download ${file.name}`}
-          title="Download"
+          aria-label=${t("Download {name}", { name: file.name })}
+          title=${t("Download")}
         >
           <${Icon} name="download" />
         </a>
-        <${IconButton} name="close" label="Close the preview" onClick=${closePreview} />
+        <${IconButton} name="close" label=${t("Close the preview")} onClick=${closePreview} />
       </header>
       ${
         views.length > 1 &&
         html`
-          <div class="preview-views" role="group" aria-label="View">
+          <div class="preview-views" role="group" aria-label=${t("View")}>
             ${views.map(
               (name) => html`
                 <button
@@ -98,12 +104,12 @@ export function Pane({ file }) {
           </div>
         `
       }
-      <div class="preview-body" tabindex="0" role="group" aria-label="What is in it">
+      <div class="preview-body" tabindex="0" role="group" aria-label=${t("What is in it")}>
         ${
           found.error?.status === 404
-            ? html`<p class="none">${file.name} is not there any more.</p>`
+            ? html`<p class="none">${t("{name} is not there any more.", { name: file.name })}</p>`
             : html`
-                <${Loaded} result=${view ? { data: view } : found} what="this file">
+                <${Loaded} result=${view ? { data: view } : found} what=${t("this file")}>
                   ${(data) => html`
                     <${View}
                       key=${shown}
@@ -145,7 +151,7 @@ function Aside({ file, kind, children }) {
       class=${`panel preview ${kind}`}
       ref=${box}
       tabindex="-1"
-      aria-label=${`Preview of ${file.name}`}
+      aria-label=${t("Preview of {name}", { name: file.name })}
       onKeyDown=${handleKey}
     >
       ${children}
@@ -167,7 +173,7 @@ function Dialog({ file, kind, children }) {
     <dialog
       class=${`preview ${kind}`}
       ref=${box}
-      aria-label=${`Preview of ${file.name}`}
+      aria-label=${t("Preview of {name}", { name: file.name })}
       onKeyDown=${handleKey}
       onCancel=${(event) => {
         event.preventDefault();

@@ -3,17 +3,18 @@
 import { get, post } from "./api.js";
 import { FileChanges } from "./diff.js";
 import { formatDateTime } from "./format.js";
+import { t } from "./language.js";
 import { html, useEffect, useState } from "./lib.js";
 import { Empty, Loaded, useFetch } from "./panels/parts.js";
 import { Body, Source } from "./preview-body.js";
 import { announce, attempt, hasScope, sessionHref } from "./state.js";
 
-const DID = { made: "Made", changed: "Changed", removed: "Removed" };
+const DID = { made: t("Made"), changed: t("Changed"), removed: t("Removed") };
 
 export function Versions({ file, changed }) {
   const found = useFetch(file.versions);
   return html`
-    <${Loaded} result=${found} what="versions">
+    <${Loaded} result=${found} what=${t("versions")}>
       ${(versions) =>
         versions.length
           ? html`
@@ -27,7 +28,7 @@ export function Versions({ file, changed }) {
                 )}
               </ol>
             `
-          : html`<${Empty}>No change of this file is kept.<//>`}
+          : html`<${Empty}>${t("No change of this file is kept.")}<//>`}
     <//>
   `;
 }
@@ -47,11 +48,11 @@ function Version({ one, file, changed }) {
     <p>
       <strong>${DID[one.did]}</strong>
       <span class="small muted">
-        ${" "}${formatDateTime(one.at)} · ${one.tool || "a command"}
-        ${one.person && ` · for ${one.person}`}
-        ${one.session && html` · <a href=${sessionHref(one.session)}>conversation</a>`}
+        ${" "}${formatDateTime(one.at)} · ${one.tool || t("a command")}
+        ${one.person && ` · ${t("for {person}", { person: one.person })}`}
+        ${one.session && html` · <a href=${sessionHref(one.session)}>${t("conversation")}</a>`}
       </span>
-      ${one.undone_at !== null && html` <span class="tag">undone</span>`}
+      ${one.undone_at !== null && html` <span class="tag">${t("undone")}</span>`}
     </p>
     <p class="row wrap">
       <button
@@ -60,7 +61,7 @@ function Version({ one, file, changed }) {
         aria-expanded=${String(open === "diff")}
         onClick=${() => toggle("diff")}
       >
-        What changed
+        ${t("What changed")}
       </button>
       ${
         one.kept &&
@@ -71,7 +72,7 @@ function Version({ one, file, changed }) {
             aria-expanded=${String(open === "text")}
             onClick=${() => toggle("text")}
           >
-            Show this version
+            ${t("Show this version")}
           </button>
         `
       }
@@ -79,7 +80,9 @@ function Version({ one, file, changed }) {
         one.can === "undo" &&
         hasScope("chat") &&
         html`
-          <button type="button" class="btn little" onClick=${undoChange}>Undo this change</button>
+          <button type="button" class="btn little" onClick=${undoChange}>
+            ${t("Undo this change")}
+          </button>
         `
       }
     </p>
@@ -102,7 +105,7 @@ function VersionDiff({ n, file }) {
     );
   }, [n]);
   return html`
-    <${Loaded} result=${diff} what="this change">
+    <${Loaded} result=${diff} what=${t("this change")}>
       ${(data) => html`<${FileChanges} diff=${data} />`}
     <//>
   `;
@@ -111,10 +114,10 @@ function VersionDiff({ n, file }) {
 function VersionText({ n, file }) {
   const found = useFetch(file.version(n));
   return html`
-    <${Loaded} result=${found} what="this version">
+    <${Loaded} result=${found} what=${t("this version")}>
       ${(view) =>
         view.content === null
-          ? html`<p class="none">It is no text, and can be had by undoing the change.</p>`
+          ? html`<p class="none">${t("It is no text, and can be had by undoing the change.")}</p>`
           : html`
               <div class="version-text">
                 ${

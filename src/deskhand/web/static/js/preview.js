@@ -1,4 +1,5 @@
 // Which file is previewed, and the addresses of its bytes. The pane is loaded on its first use.
+import { t } from "./language.js";
 import { loadStyles } from "./lazy-component.js";
 import { effect, html, signal } from "./lib.js";
 import { route } from "./state.js";
@@ -51,9 +52,9 @@ const SOUND_ENDINGS = {
 
 /** What a file without a name is called when it is downloaded. */
 function nameOf(part) {
-  if (part.type === "image") return "picture";
-  if (part.type !== "audio") return "file";
-  return `voice message${SOUND_ENDINGS[part.mime?.split(";")[0]] ?? ""}`;
+  if (part.type === "image") return t("picture");
+  if (part.type !== "audio") return t("file");
+  return `${t("voice message")}${SOUND_ENDINGS[part.mime?.split(";")[0]] ?? ""}`;
 }
 
 /** A file that a message or a result of this conversation names; null where its bytes are gone. */

@@ -2,24 +2,41 @@
 
 import { Diff, displayPath, escapeInvisible } from "./diff.js";
 import { capitalize } from "./format.js";
+import { t, tCount, tRich } from "./language.js";
 import { html } from "./lib.js";
 import { developer } from "./state.js";
 
 export const RUN = "run_program";
 export const REHEARSE = "rehearse_program";
 export const SURVEY = "survey_files";
-const VERBS = {
-  new: ["make", "made"],
-  changed: ["change", "changed"],
-  deleted: ["delete", "deleted"],
-  moved: ["move", "moved"],
-  folder: ["make", "made"],
+/** What is done to one or more files, and what was: by the kind of the change. */
+const WORDS = {
+  new: [
+    (count, values) => tCount(count, "make {path}", "make {count} files", values),
+    (count, values) => tCount(count, "made {path}", "made {count} files", values),
+  ],
+  changed: [
+    (count, values) => tCount(count, "change {path}", "change {count} files", values),
+    (count, values) => tCount(count, "changed {path}", "changed {count} files", values),
+  ],
+  deleted: [
+    (count, values) => tCount(count, "delete {path}", "delete {count} files", values),
+    (count, values) => tCount(count, "deleted {path}", "deleted {count} files", values),
+  ],
+  moved: [
+    (count, values) => tCount(count, "move {path} to {target}", "move {count} files", values),
+    (count, values) => tCount(count, "moved {path} to {target}", "moved {count} files", values),
+  ],
+  folder: [
+    (count, values) => tCount(count, "make the folder {path}", "make {count} folders", values),
+    (count, values) => tCount(count, "made the folder {path}", "made {count} folders", values),
+  ],
 };
 
 const isText = (value) => value === undefined || typeof value === "string";
 const isChange = (one) =>
   typeof one?.path === "string" &&
-  Object.hasOwn(VERBS, one.kind) &&
+  Object.hasOwn(WORDS, one.kind) &&
   [one.diff, one.to, one.loses].every(isText);
 
 /** The arguments of a run, or null where they are something else. */
@@ -53,7 +70,7 @@ export function parseOutcome(text) {
 
 /** `changed notes.txt`, `made 2 files, deleted old.txt`; `past` where it is done. */
 export function describeChanges(changes, past = false) {
-  if (!changes.length) return past ? "changed nothing" : "change nothing";
+  if (!changes.length) return past ? t("changed nothing") : t("change nothing");
   const kinds = [...new Set(changes.map((one) => one.kind))];
   const described = kinds.map((kind) => {
     const alike = changes.filter((one) => one.kind === kind);
@@ -62,24 +79,27 @@ export function describeChanges(changes, past = false) {
   return described.join(", ");
 }
 
-function describeKind(kind, [first, ...more], tense) {
-  const verb = VERBS[kind][tense];
-  if (more.length) return `${verb} ${more.length + 1} ${kind === "folder" ? "folders" : "files"}`;
-  const what = `${kind === "folder" ? "the folder " : ""}${displayPath(first.path)}`;
-  return `${verb} ${what}${first.to ? ` to ${displayPath(first.to)}` : ""}`;
+function describeKind(kind, alike, tense) {
+  const [{ path, to = "" }] = alike;
+  const values = { path: displayPath(path), target: displayPath(to) };
+  return WORDS[kind][tense](alike.length, values);
 }
 
 /** The outcome of a rehearsal, on one line. */
 export function describeOutcome(came) {
-  if (came.stopped) return `stopped: ${came.stopped}`;
-  if (came.failed) return `failed: ${came.failed}`;
-  if (came.needs) return `needs ${came.needs.tool} first`;
-  const used = [...new Set(came.calls.map((call) => call.tool))].join(" and ");
-  if (came.changes.length)
-    return `would ${describeChanges(came.changes)}${used ? `, and use ${used}` : ""}`;
-  if (used) return `would use ${used}`;
+  if (came.stopped) return t("stopped: {reason}", { reason: came.stopped });
+  if (came.failed) return t("failed: {reason}", { reason: came.failed });
+  if (came.needs) return t("needs {tool} first", { tool: came.needs.tool });
+  const tools = [...new Set(came.calls.map((call) => call.tool))].join(t(" and "));
+  if (came.changes.length) {
+    const changes = describeChanges(came.changes);
+    return tools
+      ? t("would {changes}, and use {tools}", { changes, tools })
+      : t("would {changes}", { changes });
+  }
+  if (tools) return t("would use {tools}", { tools });
   const said = came.said.split("\n").find((line) => line.trim());
-  return said ? `says ${said.trim()}` : "comes to nothing";
+  return said ? t("says {said}", { said: said.trim() }) : t("comes to nothing");
 }
 
 /** What such a call does or did, on one line; null for a call of another tool. */
@@ -91,14 +111,18 @@ export function lineOf(item, status, text) {
 }
 
 function describeSurvey(status) {
-  if (status === "ok") return "Looked at the files";
-  return status === "running" ? "Looking at the files" : "Look at the files";
+  if (status === "ok") return t("Looked at the files");
+  return status === "running" ? t("Looking at the files") : t("Look at the files");
 }
 
-function describeRehearsal(status, text) {
-  if (status !== "ok") return status === "running" ? "Rehearsing a program" : "Rehearse a program";
+/** What a rehearsal does or did; `last`: as the last of several, behind their number. */
+export function describeRehearsal(status, text, last = false) {
+  if (status !== "ok")
+    return status === "running" ? t("Rehearsing a program") : t("Rehearse a program");
   const came = parseOutcome(text);
-  return came ? `Rehearsed: ${describeOutcome(came)}` : "Rehearsed";
+  if (!came) return t("Rehearsed");
+  const outcome = describeOutcome(came);
+  return last ? t("the last {outcome}", { outcome }) : t("Rehearsed: {outcome}", { outcome });
 }
 
 /** What such a call shows when it is opened. */
@@ -111,11 +135,11 @@ export function ProgramDetails({ item, status, text }) {
       ${
         text &&
         html`
-          <h4>What it said</h4>
+          <h4>${t("What it said")}</h4>
           ${
             said
               ? html`<pre tabindex="0">${escapeInvisible(said)}</pre>`
-              : html`<p class="small muted">Nothing</p>`
+              : html`<p class="small muted">${t("Nothing")}</p>`
           }
         `
       }
@@ -130,10 +154,10 @@ export function ProgramDetails({ item, status, text }) {
         ? html`<${RehearsalOutcome} came=${came} />`
         : text &&
           html`
-            <h4>What came of it</h4>
+            <h4>${t("What came of it")}</h4>
             ${
               raw
-                ? html`<p class="small muted">Too long to show</p>`
+                ? html`<p class="small muted">${t("Too long to show")}</p>`
                 : html`<pre tabindex="0">${escapeInvisible(text)}</pre>`
             }
           `
@@ -142,7 +166,7 @@ export function ProgramDetails({ item, status, text }) {
     ${
       raw &&
       developer.value &&
-      html`<h4>Result</h4><pre tabindex="0">${escapeInvisible(text)}</pre>`
+      html`<h4>${t("Result")}</h4><pre tabindex="0">${escapeInvisible(text)}</pre>`
     }
   `;
 }
@@ -150,10 +174,31 @@ export function ProgramDetails({ item, status, text }) {
 function RehearsalOutcome({ came }) {
   const used = came.calls;
   return html`
-    <h4>What came of it on a copy</h4>
-    ${came.stopped && html`<p class="small">It stopped: ${escapeInvisible(came.stopped)}</p>`}
-    ${came.failed && html`<p class="small">It failed: ${escapeInvisible(came.failed)}</p>`}
-    ${came.needs && html`<p class="small">It needs the answer of ${came.needs.tool} to go on.</p>`}
+    <h4>${t("What came of it on a copy")}</h4>
+    ${
+      came.stopped &&
+      html`
+        <p class="small">
+          ${t("It stopped: {reason}", { reason: escapeInvisible(came.stopped) })}
+        </p>
+      `
+    }
+    ${
+      came.failed &&
+      html`
+        <p class="small">
+          ${t("It failed: {reason}", { reason: escapeInvisible(came.failed) })}
+        </p>
+      `
+    }
+    ${
+      came.needs &&
+      html`
+        <p class="small">
+          ${t("It needs the answer of {tool} to go on.", { tool: came.needs.tool })}
+        </p>
+      `
+    }
     ${came.said && html`<pre tabindex="0">${escapeInvisible(came.said)}</pre>`}
     ${
       used.length > 0 &&
@@ -162,7 +207,8 @@ function RehearsalOutcome({ came }) {
           ${used.map(
             (call, i) => html`
               <li key=${i}>
-                Would use ${call.tool}${call.words ? `: ${escapeInvisible(call.words)}` : ""}
+                ${t("Would use {tool}", { tool: call.tool })}
+                ${call.words && `: ${escapeInvisible(call.words)}`}
               </li>
             `,
           )}
@@ -175,18 +221,22 @@ function RehearsalOutcome({ came }) {
       !used.length &&
       !came.stopped &&
       !came.failed &&
-      html`<p class="small muted">It would change nothing.</p>`
+      html`<p class="small muted">${t("It would change nothing.")}</p>`
     }
     ${
       came.read.length > 0 &&
-      html`<p class="small muted">Read ${came.read.map(displayPath).join(", ")}</p>`
+      html`
+        <p class="small muted">
+          ${t("Read {paths}", { paths: came.read.map(displayPath).join(", ") })}
+        </p>
+      `
     }
   `;
 }
 
 export function Program({ text }) {
   return html`
-    <h4>The program</h4>
+    <h4>${t("The program")}</h4>
     <pre class="program" tabindex="0"><code>${escapeInvisible(text)}</code></pre>
   `;
 }
@@ -200,7 +250,9 @@ export function Changes({ changes, past = false, would = false }) {
           <li key=${i}>
             <p>
               ${
-                would ? `Would ${describeChanges([one])}` : capitalize(describeChanges([one], past))
+                would
+                  ? t("Would {changes}", { changes: describeChanges([one]) })
+                  : capitalize(describeChanges([one], past))
               }
               ${one.loses && html` <strong class="loses">${escapeInvisible(one.loses)}</strong>`}
             </p>
@@ -217,16 +269,20 @@ export function RunApproval({ call, run }) {
   const lost = run.changes.filter((one) => one.loses);
   const rest = run.changes.filter((one) => !one.loses);
   return html`
-    <div class="asked" role="group" aria-label="What it would do">
+    <div class="asked" role="group" aria-label=${t("What it would do")}>
       ${
         lost.length > 0 &&
         html`
-          <h4>This would be lost</h4>
+          <h4>${t("This would be lost")}</h4>
           <ul class="changes">
             ${lost.map(
               (one, i) => html`
                 <li key=${i}>
-                  <p>It <strong class="loses">${escapeInvisible(one.loses)}</strong></p>
+                  <p>
+                    ${tRich("It {loss}", {
+                      loss: html`<strong class="loses">${escapeInvisible(one.loses)}</strong>`,
+                    })}
+                  </p>
                   <${Diff} text=${one.diff ?? ""} />
                 </li>
               `,
@@ -239,20 +295,22 @@ export function RunApproval({ call, run }) {
         (lost.length
           ? html`
               <details class="spelled">
-                <summary>It would also ${describeChanges(rest)}</summary>
+                <summary>
+                  ${t("It would also {changes}", { changes: describeChanges(rest) })}
+                </summary>
                 <${Changes} changes=${rest} would />
               </details>
             `
           : html`<${Changes} changes=${rest} would />`)
       }
-      ${!run.changes.length && html`<p class="small">It would change nothing.</p>`}
+      ${!run.changes.length && html`<p class="small">${t("It would change nothing.")}</p>`}
       <details class="spelled">
-        <summary>The program</summary>
+        <summary>${t("The program")}</summary>
         <pre class="program" tabindex="0"><code>${escapeInvisible(run.program)}</code></pre>
       </details>
       <details class="spelled">
-        <summary>Exact call</summary>
-        <pre tabindex="0" aria-label="The exact call">
+        <summary>${t("Exact call")}</summary>
+        <pre tabindex="0" aria-label=${t("The exact call")}>
           ${escapeInvisible(`${call.name} ${JSON.stringify(call.args)}`)}
         </pre>
       </details>

@@ -1,5 +1,6 @@
 // A dialog that asks for one line of text, or for a date.
 
+import { t } from "./language.js";
 import { html, signal, useLayoutEffect, useRef } from "./lib.js";
 import { Modal } from "./modal.js";
 
@@ -45,7 +46,7 @@ function Prompt({ title, label, value = "", button, type = "text", maxlength = 8
           />
         </label>
         <div class="row end">
-          <button type="button" class="btn" onClick=${() => answer("")}>Cancel</button>
+          <button type="button" class="btn" onClick=${() => answer("")}>${t("Cancel")}</button>
           <button class="btn main">${button}</button>
         </div>
       </form>

@@ -1,6 +1,7 @@
 // Notifications in this browser, also with the page closed: Web Push.
 
 import { call, get } from "./api.js";
+import { t } from "./language.js";
 import { signal } from "./lib.js";
 import { currentUser } from "./state.js";
 
@@ -30,11 +31,11 @@ function chooseStatus(problem, mine) {
 /** Why this browser cannot show notifications, or "". */
 function findProblem() {
   if (!isSecureContext)
-    return "Browsers allow notifications over https, and on the machine where Deskhand runs.";
+    return t("Browsers allow notifications over https, and on the machine where Deskhand runs.");
   if (navigator.standalone === false)
-    return "Put this page on the home screen first: press Share, then Add to Home Screen.";
+    return t("Put this page on the home screen first: press Share, then Add to Home Screen.");
   const able = navigator.serviceWorker && globalThis.PushManager && globalThis.Notification;
-  return able ? "" : "This browser cannot show notifications of a page.";
+  return able ? "" : t("This browser cannot show notifications of a page.");
 }
 
 async function findManager() {
@@ -102,7 +103,7 @@ const PLATFORMS = ["Android", "iPhone", "iPad", "Windows", "Mac", "Linux"];
 /** Such as "Chrome on Android". */
 function nameBrowser() {
   const find = (names) => names.find((name) => navigator.userAgent.includes(name));
-  const browser = find(BROWSERS)?.replace("Edg", "Edge") ?? "A browser";
+  const browser = find(BROWSERS)?.replace("Edg", "Edge") ?? t("A browser");
   const platform = find(PLATFORMS);
-  return platform ? `${browser} on ${platform}` : browser;
+  return platform ? t("{browser} on {platform}", { browser, platform }) : browser;
 }

@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { Icon } from "./icons.js";
+import { locale, t } from "./language.js";
 import { html, signal, useEffect } from "./lib.js";
 import { openMenu } from "./menu.js";
 import { promptText } from "./prompt.js";
@@ -9,9 +10,9 @@ import { promptText } from "./prompt.js";
 const FILTER = /^(from|after|before|agent|archived):(.*)$/i;
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const SPEAKERS = [
-  ["", "Anybody"],
-  ["me", "Me"],
-  ["agent", "The agent"],
+  ["", t("Anybody")],
+  ["me", t("Me")],
+  ["agent", t("The agent")],
 ];
 
 /** The names of the agents that this person may know; empty until they are loaded. */
@@ -46,7 +47,10 @@ export function parseSearch(text, agents = agentNames.value) {
     problem ||= wrong;
   }
   if (!problem && found.after && found.before && found.after >= found.before)
-    problem = `No day is left between after:${found.after} and before:${found.before}.`;
+    problem = t("No day is left between after:{after} and before:{before}.", {
+      after: found.after,
+      before: found.before,
+    });
   return { words: words.join(" "), ...found, problem };
 }
 
@@ -55,15 +59,21 @@ function findProblem(key, value, agents) {
   if (key === "from")
     return ["me", "agent"].includes(value)
       ? ""
-      : `Write from:me or from:agent, not “from:${value}”.`;
+      : t("Write from:me or from:agent, not “from:{value}”.", { value });
   if (key === "archived")
-    return ["yes", "no"].includes(value) ? "" : `Write archived:yes or archived:no.`;
+    return ["yes", "no"].includes(value) ? "" : t("Write archived:yes or archived:no.");
   if (key === "agent")
     return !agents.length || agents.includes(value)
       ? ""
-      : `There is no agent “${value}”. Choose one of: ${agents.join(", ")}.`;
+      : t("There is no agent “{name}”. Choose one of: {names}.", {
+          name: value,
+          names: agents.join(", "),
+        });
   return startOfDay(value) === null
-    ? `“${value}” is not a date. Write ${key}:${formatDay(new Date())}, for example.`
+    ? t("“{value}” is not a date. Write {example}, for example.", {
+        value,
+        example: `${key}:${formatDay(new Date())}`,
+      })
     : "";
 }
 
@@ -107,24 +117,26 @@ function listSpans() {
   const now = new Date();
   const [year, month, day] = [now.getFullYear(), now.getMonth(), now.getDate()];
   return [
-    ["", "Any time"],
-    [formatDay(now), "Today"],
-    [formatDay(new Date(year, month, day - 6)), "This week", "Today and the 6 days before"],
-    [formatDay(new Date(year, month, 1)), "This month"],
+    ["", t("Any time")],
+    [formatDay(now), t("Today")],
+    [formatDay(new Date(year, month, day - 6)), t("This week"), t("Today and the 6 days before")],
+    [formatDay(new Date(year, month, 1)), t("This month")],
   ];
 }
 
 /** The time that is searched, as its button calls it. */
 function nameTime({ after, before }) {
   const span = listSpans().find(([begins]) => begins === after);
-  if (!before) return span ? span[1] : `Since ${showDay(after)}`;
-  return after ? `${showDay(after)} to ${showDay(before)}` : `Before ${showDay(before)}`;
+  if (!before) return span ? span[1] : t("Since {date}", { date: showDay(after) });
+  return after
+    ? t("{from} to {until}", { from: showDay(after), until: showDay(before) })
+    : t("Before {date}", { date: showDay(before) });
 }
 
 function showDay(text) {
   const start = startOfDay(text);
   if (start === null) return text;
-  return new Date(start * 1000).toLocaleDateString(undefined, { dateStyle: "medium" });
+  return new Date(start * 1000).toLocaleDateString(locale, { dateStyle: "medium" });
 }
 
 /** The buttons below the field; `write(text)` replaces what stands in it. */
@@ -137,9 +149,9 @@ export function SearchFilters({ text, write }) {
   const set = (filters) => write(writeFilters(text, filters));
   const isWithArchived = wanted.archived !== "no";
   return html`
-    <div class="filters" role="group" aria-label="Filters of the search">
+    <div class="filters" role="group" aria-label=${t("Filters of the search")}>
       <${Filter}
-        what="Who said it"
+        what=${t("Who said it")}
         value=${SPEAKERS.find(([id]) => id === wanted.from)?.[1] ?? wanted.from}
         active=${wanted.from}
         items=${SPEAKERS.map(([id, label]) => ({
@@ -149,7 +161,7 @@ export function SearchFilters({ text, write }) {
         }))}
       />
       <${Filter}
-        what="When"
+        what=${t("When")}
         value=${nameTime(wanted)}
         active=${wanted.after || wanted.before}
         items=${listTimes(wanted, set)}
@@ -158,11 +170,11 @@ export function SearchFilters({ text, write }) {
         (agents.length > 1 || wanted.agent) &&
         html`
           <${Filter}
-            what="Which agent"
-            value=${wanted.agent || "Any agent"}
+            what=${t("Which agent")}
+            value=${wanted.agent || t("Any agent")}
             active=${wanted.agent}
             items=${["", ...agents].map((name) => ({
-              label: name || "Any agent",
+              label: name || t("Any agent"),
               checked: name === wanted.agent,
               run: () => set({ agent: name }),
             }))}
@@ -175,10 +187,12 @@ export function SearchFilters({ text, write }) {
         aria-pressed=${String(isWithArchived)}
         onClick=${() => set({ archived: isWithArchived ? "no" : "" })}
       >
-        ${isWithArchived && html`<${Icon} name="check" />`}Also archived
+        ${isWithArchived && html`<${Icon} name="check" />`}${t("Also archived")}
       </button>
       <p class="tiny muted">
-        You can also type from:me, after:${listSpans()[3][0]}, before:… or agent:NAME.
+        ${t("You can also type from:me, after:{date}, before:… or agent:NAME.", {
+          date: listSpans()[3][0],
+        })}
       </p>
     </div>
   `;
@@ -186,7 +200,7 @@ export function SearchFilters({ text, write }) {
 
 function listTimes({ after, before }, set) {
   const ask = async (title, key) => {
-    const day = await promptText({ title, label: "Date", type: "date", button: "Search" });
+    const day = await promptText({ title, label: t("Date"), type: "date", button: t("Search") });
     if (day) set({ [key]: day });
   };
   return [
@@ -196,8 +210,8 @@ function listTimes({ after, before }, set) {
       checked: !before && begins === after,
       run: () => set({ after: begins, before: "" }),
     })),
-    { label: "Since a date …", run: () => ask("What was said since", "after") },
-    { label: "Before a date …", run: () => ask("What was said before", "before") },
+    { label: t("Since a date …"), run: () => ask(t("What was said since"), "after") },
+    { label: t("Before a date …"), run: () => ask(t("What was said before"), "before") },
   ];
 }
 

@@ -1,6 +1,7 @@
 // What the search finds: titles, and what was said.
 
 import { formatDateTime } from "./format.js";
+import { t } from "./language.js";
 import { html, useEffect, useState } from "./lib.js";
 import { More, usePages } from "./more.js";
 import { filterParameters, parseSearch } from "./search-filters.js";
@@ -34,11 +35,11 @@ export function SearchResults({ query, write }) {
   const hasTitles = !wanted.from && titles.rows?.length !== 0;
   const isEmpty = isReady && hits.rows?.length === 0 && !hasTitles;
   return html`
-    <div role="region" aria-label="What was found">
+    <div role="region" aria-label=${t("What was found")}>
       ${
         titles.rows?.length > 0 &&
         html`
-          <h3 class="side-head">Titles</h3>
+          <h3 class="side-head">${t("Titles")}</h3>
           <ul>
             ${titles.rows.map(
               (one) => html`<li key=${one.key}><${SessionEntry} one=${one} /></li>`,
@@ -49,7 +50,7 @@ export function SearchResults({ query, write }) {
             html`
               <p class="more">
                 <button type="button" class="btn little quiet" onClick=${titles.more}>
-                  More titles
+                  ${t("More titles")}
                 </button>
               </p>
             `
@@ -59,7 +60,7 @@ export function SearchResults({ query, write }) {
       ${
         hits.rows?.length > 0 &&
         html`
-          <h3 class="side-head">In conversations</h3>
+          <h3 class="side-head">${t("In conversations")}</h3>
           <ul>
             ${hits.rows.map(
               (hit) => html`
@@ -71,7 +72,7 @@ export function SearchResults({ query, write }) {
                       searchTarget.value = { name: hit.name, n: hit.n, query: words };
                     }}
                   >
-                    <span class="cut">${hit.title || "Untitled"}</span>
+                    <span class="cut">${hit.title || t("Untitled")}</span>
                     <span class="hit"><${Highlighted} text=${hit.excerpt} /></span>
                     <span class="tiny muted">${nameSpeaker(hit)}${formatDateTime(hit.at)}</span>
                   </a>
@@ -79,7 +80,10 @@ export function SearchResults({ query, write }) {
               `,
             )}
           </ul>
-          ${hits.more && html`<${More} key=${hits.next} more=${hits.more} label="More hits" />`}
+          ${
+            hits.more &&
+            html`<${More} key=${hits.next} more=${hits.more} label=${t("More hits")} />`
+          }
         `
       }
       ${hits.error && html`<p class="hint">${hits.error.message}</p>`}
@@ -90,7 +94,7 @@ export function SearchResults({ query, write }) {
         html`
           <p class="more">
             <button type="button" class="btn little" onClick=${() => write(words)}>
-              Search without filters
+              ${t("Search without filters")}
             </button>
           </p>
         `
@@ -102,14 +106,14 @@ export function SearchResults({ query, write }) {
 /** What there is to say of this search: what is wrong with it, what is missing, or that nothing is found. */
 function describeSearch({ words, problem }, isEmpty, filters) {
   if (problem) return problem;
-  if (!words && filters) return "Add a word to look for.";
+  if (!words && filters) return t("Add a word to look for.");
   if (!isEmpty) return "";
   return filters
-    ? `No results for “${words}” with these filters.`
-    : `No results for “${words}”. Try fewer or other words.`;
+    ? t("No results for “{words}” with these filters.", { words })
+    : t("No results for “{words}”. Try fewer or other words.", { words });
 }
 
-const nameSpeaker = (hit) => (hit.role === "assistant" ? "The agent · " : "");
+const nameSpeaker = (hit) => (hit.role === "assistant" ? `${t("The agent")} · ` : "");
 
 /** A text in which hits are enclosed in U+E000 and U+E001. */
 export function Highlighted({ text }) {

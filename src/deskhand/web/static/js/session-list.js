@@ -2,6 +2,7 @@
 
 import { nameDay } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
+import { t } from "./language.js";
 import { html, useState } from "./lib.js";
 import {
   archivedCount,
@@ -22,7 +23,7 @@ const BLOCK_ROWS = 40;
 export function SessionList() {
   const all = sessions.value;
   const more = moreSessions.value;
-  if (all === null) return html`<p class="hint">One moment …</p>`;
+  if (all === null) return html`<p class="hint">${t("One moment …")}</p>`;
   const isEmpty = !(
     all.length ||
     more ||
@@ -33,10 +34,9 @@ export function SessionList() {
   if (isEmpty)
     return html`
       <p class="hint">
-        ${
-          "Your conversations will be listed here. The ones from the terminal and from chat " +
-          "programs are too."
-        }
+        ${t(
+          "Your conversations will be listed here. The ones from the terminal and from chat programs are too.",
+        )}
       </p>
     `;
   const groups = [];
@@ -57,7 +57,10 @@ export function SessionList() {
         </section>
       `,
     )}
-    ${more && html`<${More} key=${all.at(-1).key} more=${more} label="Show older conversations" />`}
+    ${
+      more &&
+      html`<${More} key=${all.at(-1).key} more=${more} label=${t("Show older conversations")} />`
+    }
   `;
 }
 
@@ -95,8 +98,8 @@ function WaitingSessions() {
   const waiting = new Map(asks.value.map((ask) => [ask.key, ask]));
   if (!waiting.size) return null;
   return html`
-    <section aria-label="Waiting for you">
-      <h3 class="side-head">Waiting for you</h3>
+    <section aria-label=${t("Waiting for you")}>
+      <h3 class="side-head">${t("Waiting for you")}</h3>
       <ul>
         ${[...waiting.values()].map(
           (one) => html`
@@ -114,8 +117,8 @@ function PinnedSessions() {
   const pinned = pinnedSessions.value;
   if (!pinned.length) return null;
   return html`
-    <section aria-label="Pinned">
-      <h3 class="side-head">Pinned</h3>
+    <section aria-label=${t("Pinned")}>
+      <h3 class="side-head">${t("Pinned")}</h3>
       <ul>
         ${pinned.map((one) => html`<li key=${one.key}><${SessionEntry} one=${one} /></li>`)}
       </ul>
@@ -126,8 +129,8 @@ function PinnedSessions() {
 function Folders() {
   if (!folders.value?.length && !archivedCount.value) return null;
   return html`
-    <section aria-label="Folders">
-      <h3 class="side-head">Folders</h3>
+    <section aria-label=${t("Folders")}>
+      <h3 class="side-head">${t("Folders")}</h3>
       ${(folders.value ?? []).map((one) => html`<${Folder} key=${one.name} ...${one} />`)}
       ${archivedCount.value > 0 && html`<${Archive} />`}
     </section>
@@ -144,7 +147,7 @@ function Folder({ name, sessions: count }) {
           <${IconButton}
             name="more"
             little
-            label="Folder menu"
+            label=${t("Folder menu")}
             aria-haspopup="menu"
             onClick=${(event) => openFolderMenu(event.currentTarget, name)}
           />
@@ -156,7 +159,9 @@ function Folder({ name, sessions: count }) {
 
 function Archive() {
   const path = "/api/sessions?limit=60&brief=true&archived=true";
-  return html`<${Shelf} label="Archive" count=${archivedCount.value} path=${path} icon="archive" />`;
+  return html`
+    <${Shelf} label=${t("Archive")} count=${archivedCount.value} path=${path} icon="archive" />
+  `;
 }
 
 /** Conversations that are loaded when a person opens what holds them. */
@@ -187,7 +192,7 @@ const readPage = ({ sessions: rows, more }) => ({ rows, next: more });
 function ShelfRows({ path }) {
   const { rows, more, error, next } = usePages(path, readPage);
   if (error) return html`<p class="hint" role="alert">${error.message}</p>`;
-  if (rows?.length === 0) return html`<p class="hint">Nothing is here.</p>`;
+  if (rows?.length === 0) return html`<p class="hint">${t("Nothing is here.")}</p>`;
   return html`
     <ul>
       ${(rows ?? []).map(

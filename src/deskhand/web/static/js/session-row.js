@@ -3,6 +3,7 @@
 import { call, sessionPath } from "./api.js";
 import { formatDateTime } from "./format.js";
 import { IconButton } from "./icons.js";
+import { t } from "./language.js";
 import { html } from "./lib.js";
 import { activity, folders } from "./list.js";
 import { openMenu } from "./menu.js";
@@ -21,7 +22,7 @@ import { deleteEvents } from "./storage.js";
 
 const CHANNELS = {
   web: "",
-  terminal: "terminal",
+  terminal: t("terminal"),
   telegram: "Telegram",
   discord: "Discord",
   slack: "Slack",
@@ -33,7 +34,7 @@ export function SessionEntry({ one }) {
   const doing = activity.value[one.key];
   const chosen = one.name === route.value.name;
   const from = one.channel === "web" ? "" : (CHANNELS[one.channel] ?? one.channel);
-  const title = one.title || "Untitled";
+  const title = one.title || t("Untitled");
   return html`
     <div class="entry-row">
       <a
@@ -49,10 +50,13 @@ export function SessionEntry({ one }) {
       >
         <span class="cut grow">${title}</span>
         ${from && html`<span class="tag">${from}</span>`}
-        ${doing === "running" && html`<span class="dot runs" role="img" aria-label="running"></span>`}
+        ${
+          doing === "running" &&
+          html`<span class="dot runs" role="img" aria-label=${t("running")}></span>`
+        }
         ${
           doing === "asking" &&
-          html`<span class="dot asks" role="img" aria-label="waits for your answer"></span>`
+          html`<span class="dot asks" role="img" aria-label=${t("waits for your answer")}></span>`
         }
       </a>
       ${
@@ -61,7 +65,7 @@ export function SessionEntry({ one }) {
           <${IconButton}
             name="more"
             little
-            label="Conversation menu"
+            label=${t("Conversation menu")}
             aria-haspopup="menu"
             onClick=${(event) => openSessionMenu(event.currentTarget, one)}
           />
@@ -75,57 +79,57 @@ export function SessionEntry({ one }) {
 export function openSessionMenu(anchor, one) {
   const put = (place, said) =>
     attempt(() => updateSession(one.name, place).then(() => announce(said)));
-  openMenu(anchor, one.title || "Untitled", [
-    { label: "Rename", icon: "edit", run: () => renameSession(one) },
+  openMenu(anchor, one.title || t("Untitled"), [
+    { label: t("Rename"), icon: "edit", run: () => renameSession(one) },
     one.pinned
-      ? { label: "Unpin", icon: "pin", run: () => put({ pinned: false }, "Unpinned") }
+      ? { label: t("Unpin"), icon: "pin", run: () => put({ pinned: false }, t("Unpinned")) }
       : {
-          label: "Pin to the top",
+          label: t("Pin to the top"),
           icon: "pin",
-          run: () => put({ pinned: true, archived: false }, "Pinned"),
+          run: () => put({ pinned: true, archived: false }, t("Pinned")),
         },
-    { label: "Move to folder", icon: "files", items: listTargets(one, put) },
+    { label: t("Move to folder"), icon: "files", items: listTargets(one, put) },
     one.archived
       ? {
-          label: "Back to the list",
+          label: t("Back to the list"),
           icon: "archive",
-          run: () => put({ archived: false }, "Back in the list"),
+          run: () => put({ archived: false }, t("Back in the list")),
         }
       : {
-          label: "Archive",
+          label: t("Archive"),
           icon: "archive",
-          note: "Comes back when somebody writes in it",
-          run: () => put({ archived: true, pinned: false }, "Archived"),
+          note: t("Comes back when somebody writes in it"),
+          run: () => put({ archived: true, pinned: false }, t("Archived")),
         },
-    { label: "Share", icon: "share", run: () => openShare(one) },
-    { label: "Save as a file", icon: "download", items: listExports(one) },
+    { label: t("Share"), icon: "share", run: () => openShare(one) },
+    { label: t("Save as a file"), icon: "download", items: listExports(one) },
     {
-      label: "Erase",
+      label: t("Erase"),
       icon: "trash",
       bad: true,
-      confirm: "Yes, erase it for good",
+      confirm: t("Yes, erase it for good"),
       run: () => eraseSession(one.name),
     },
   ]);
 }
 
 function listTargets(one, put) {
-  const move = (folder) => put({ folder, archived: false }, `Moved to ${folder}`);
+  const move = (folder) => put({ folder, archived: false }, t("Moved to {folder}", { folder }));
   return [
     ...(folders.value ?? []).map(({ name }) => ({
       label: name,
       checked: name === one.folder,
       run: () => move(name),
     })),
-    one.folder && { label: "No folder", run: () => put({ folder: "" }, "In no folder") },
+    one.folder && { label: t("No folder"), run: () => put({ folder: "" }, t("In no folder")) },
     {
-      label: "New folder …",
+      label: t("New folder …"),
       icon: "plus",
       run: async () => {
         const name = await promptText({
-          title: "New folder",
-          label: "Name",
-          button: "Create",
+          title: t("New folder"),
+          label: t("Name"),
+          button: t("Create"),
           maxlength: FOLDER_CHARS,
         });
         if (name) move(name);
@@ -135,9 +139,9 @@ function listTargets(one, put) {
 }
 
 const EXPORTS = [
-  ["markdown", "Markdown", "To read and to edit"],
-  ["html", "Web page", "To read in any browser"],
-  ["json", "JSON", "Everything, for programs"],
+  ["markdown", "Markdown", t("To read and to edit")],
+  ["html", t("Web page"), t("To read in any browser")],
+  ["json", "JSON", t("Everything, for programs")],
 ];
 
 const listExports = (one) =>
@@ -149,10 +153,10 @@ const listExports = (one) =>
 
 async function renameSession(one) {
   const title = await promptText({
-    title: "Rename this conversation",
-    label: "Title",
+    title: t("Rename this conversation"),
+    label: t("Title"),
     value: one.title,
-    button: "Save",
+    button: t("Save"),
   });
   if (title && title !== one.title) attempt(() => updateSession(one.name, { title }));
 }
@@ -163,7 +167,11 @@ export const eraseSession = (name) =>
     const gone = await call("DELETE", sessionPath(name));
     await deleteEvents(name);
     if (route.value.name === name) openSession("");
-    announce(gone.memories ? `Erased, with ${gone.memories} of my memories` : "Erased");
+    announce(
+      gone.memories
+        ? t("Erased, with {count} of my memories", { count: gone.memories })
+        : t("Erased"),
+    );
   });
 
 /** Rename a folder, or delete it: what is in it stays. */
@@ -171,22 +179,22 @@ export function openFolderMenu(anchor, folder) {
   const path = `/api/folders/${encodeURIComponent(folder)}`;
   openMenu(anchor, folder, [
     {
-      label: "Rename",
+      label: t("Rename"),
       icon: "edit",
       run: async () => {
         const name = await promptText({
-          title: "Rename this folder",
-          label: "Name",
+          title: t("Rename this folder"),
+          label: t("Name"),
           value: folder,
-          button: "Save",
+          button: t("Save"),
           maxlength: FOLDER_CHARS,
         });
         if (name && name !== folder) attempt(() => call("PATCH", path, { name }));
       },
     },
     {
-      label: "Delete the folder",
-      note: "Its conversations stay",
+      label: t("Delete the folder"),
+      note: t("Its conversations stay"),
       icon: "trash",
       run: () => attempt(() => call("DELETE", path)),
     },

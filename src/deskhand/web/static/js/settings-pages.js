@@ -2,6 +2,7 @@
 
 import { DrawerButton } from "./drawer-button.js";
 import { Icon } from "./icons.js";
+import { t } from "./language.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, useEffect, useRef } from "./lib.js";
 import { asks } from "./list.js";
@@ -9,19 +10,19 @@ import { route } from "./state.js";
 
 /** Id, name and icon of each page, in their order. */
 export const PAGES = [
-  ["setup", "Set up", "check"],
-  ["models", "Models and skills", "spark"],
-  ["proposals", "Proposed skills", "book"],
-  ["jobs", "Jobs", "time"],
-  ["activity", "Activity", "trace"],
-  ["changes", "Changes", "undo"],
-  ["approvals", "Approvals", "shield"],
-  ["people", "People and pairing", "people"],
-  ["memory", "Memory", "memory"],
-  ["voice", "Voice", "mic"],
-  ["usage", "Usage and cost", "chart"],
-  ["health", "Health", "pulse"],
-  ["settings", "Configuration", "tune"],
+  ["setup", t("Set up"), "check"],
+  ["models", t("Models and skills"), "spark"],
+  ["proposals", t("Proposed skills"), "book"],
+  ["jobs", t("Jobs"), "time"],
+  ["activity", t("Activity"), "trace"],
+  ["changes", t("Changes"), "undo"],
+  ["approvals", t("Approvals"), "shield"],
+  ["people", t("People and pairing"), "people"],
+  ["memory", t("Memory"), "memory"],
+  ["voice", t("Voice"), "mic"],
+  ["usage", t("Usage and cost"), "chart"],
+  ["health", t("Health"), "pulse"],
+  ["settings", t("Configuration"), "tune"],
 ];
 /** What draws each page: it is loaded when the page is opened. */
 const LOADERS = {
@@ -50,17 +51,17 @@ export function SettingsView() {
     <div class="settings-view">
       <header class="head">
         <${DrawerButton} />
-        <h1 class="title">Settings</h1>
+        <h1 class="title">${t("Settings")}</h1>
       </header>
       <div class="settings-view-body">
-        <nav class="pages" aria-label="Settings">
+        <nav class="pages" aria-label=${t("Settings")}>
           ${PAGES.map(
             ([id, name, icon]) => html`
               <a
                 key=${id}
                 class="entry"
                 href=${`#/settings/${id}`}
-                aria-current=${name === label ? "page" : null}
+                aria-current=${id === wanted ? "page" : null}
               >
                 <${Icon} name=${icon} />
                 <span class="grow">${name}</span>
@@ -70,7 +71,7 @@ export function SettingsView() {
                   html`
                     <span class="tag warn">
                       ${asks.value.length}
-                      <span class="sr"> waiting</span>
+                      <span class="sr"> ${t("waiting")}</span>
                     </span>
                   `
                 }

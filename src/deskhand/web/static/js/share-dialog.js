@@ -3,19 +3,16 @@
 import { call, get, post, sessionPath } from "./api.js";
 import { formatDateTime } from "./format.js";
 import { Icon } from "./icons.js";
+import { t, tCount } from "./language.js";
 import { html, useEffect, useState } from "./lib.js";
 import { Modal } from "./modal.js";
 import { announce, attempt } from "./state.js";
 
-const DAYS = [
-  [1, "1 day"],
-  [7, "7 days"],
-  [30, "30 days"],
-];
+const DAYS = [1, 7, 30];
 
 /** The links of this conversation: {name, title}. */
 export function ShareDialog({ one, close }) {
-  const title = one.title || "Untitled";
+  const title = one.title || t("Untitled");
   const [days, setDays] = useState(7);
   const [address, setAddress] = useState("");
   const [links, setLinks] = useState([]);
@@ -31,34 +28,33 @@ export function ShareDialog({ one, close }) {
     attempt(async () => {
       const made = await post(sessionPath(one.name, "/shares"), { days });
       setAddress(location.origin + made.path);
-      announce("The link is ready");
+      announce(t("The link is ready"));
       await loadLinks();
     });
   const revoke = (link) =>
     attempt(async () => {
       await call("DELETE", `/api/shares/${encodeURIComponent(link.id)}`);
       setAddress("");
-      announce("The link does not work any more");
+      announce(t("The link does not work any more"));
       await loadLinks();
     });
   return html`
-    <${Modal} class="prompt" label=${`Share “${title}”`} close=${close}>
+    <${Modal} class="prompt" label=${t("Share “{title}”", { title })} close=${close}>
       <div class="stack">
-        <h2>Share “${title}”</h2>
+        <h2>${t("Share “{title}”", { title })}</h2>
         <p class="small muted">
-          ${
-            "Anybody with the link can read what was said until now, but nothing that is said " +
-            "later. Files and tool calls are left out, and known secrets are blacked out."
-          }
+          ${t(
+            "Anybody with the link can read what was said until now, but nothing that is said later. Files and tool calls are left out, and known secrets are blacked out.",
+          )}
         </p>
         ${
           address
             ? html`<${Link} address=${address} />`
             : html`
                 <fieldset class="row">
-                  <legend class="small">The link works for</legend>
+                  <legend class="small">${t("The link works for")}</legend>
                   ${DAYS.map(
-                    ([count, label]) => html`
+                    (count) => html`
                       <label key=${count} class="row tight">
                         <input
                           type="radio"
@@ -66,14 +62,14 @@ export function ShareDialog({ one, close }) {
                           checked=${days === count}
                           onChange=${() => setDays(count)}
                         />
-                        ${label}
+                        ${tCount(count, "{count} day", "{count} days")}
                       </label>
                     `,
                   )}
                 </fieldset>
                 <div>
                   <button type="button" class="btn main" onClick=${createLink}>
-                    Create the link
+                    ${t("Create the link")}
                   </button>
                 </div>
               `
@@ -81,15 +77,18 @@ export function ShareDialog({ one, close }) {
         ${
           links.length > 0 &&
           html`
-            <ul class="rows" aria-label="Links that work">
+            <ul class="rows" aria-label=${t("Links that work")}>
               ${links.map(
                 (link) => html`
                   <li key=${link.id}>
                     <span class="grow small">
-                      Made ${formatDateTime(link.at)}, works until ${formatDateTime(link.until)}
+                      ${t("Made {at}, works until {until}", {
+                        at: formatDateTime(link.at),
+                        until: formatDateTime(link.until),
+                      })}
                     </span>
                     <button type="button" class="btn little bad" onClick=${() => revoke(link)}>
-                      Revoke
+                      ${t("Revoke")}
                     </button>
                   </li>
                 `,
@@ -98,7 +97,7 @@ export function ShareDialog({ one, close }) {
           `
         }
         <div class="row end">
-          <button type="button" class="btn" onClick=${close}>Close</button>
+          <button type="button" class="btn" onClick=${close}>${t("Close")}</button>
         </div>
       </div>
     <//>
@@ -110,27 +109,26 @@ function Link({ address }) {
   const copy = () =>
     attempt(async () => {
       await navigator.clipboard.writeText(address);
-      announce("Copied");
+      announce(t("Copied"));
     });
   return html`
     <div class="row">
       <input
         class="input grow"
         readonly
-        aria-label="The link"
+        aria-label=${t("The link")}
         value=${address}
         onFocus=${(event) => event.target.select()}
       />
-      <button type="button" class="btn" onClick=${copy}><${Icon} name="copy" />Copy</button>
+      <button type="button" class="btn" onClick=${copy}><${Icon} name="copy" />${t("Copy")}</button>
     </div>
     ${
       isLocal &&
       html`
         <p class="note warn">
-          ${
-            "This address works only on this machine. For others, serve the page under a name " +
-            "with TLS (web.hosts), open it there, and make the link there."
-          }
+          ${t(
+            "This address works only on this machine. For others, serve the page under a name with TLS (web.hosts), open it there, and make the link there.",
+          )}
         </p>
       `
     }

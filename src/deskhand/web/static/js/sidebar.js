@@ -2,6 +2,8 @@
 
 import { Icon, IconButton } from "./icons.js";
 import { inboxCount } from "./inbox-count.js";
+import { t, tCount } from "./language.js";
+import { LanguageButton } from "./language-button.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, useRef, useState } from "./lib.js";
 import { asks } from "./list.js";
@@ -19,6 +21,8 @@ import {
   theme,
 } from "./state.js";
 
+const STATES = { starting: t("starting"), degraded: t("degraded"), down: t("down") };
+
 const loadSearch = () =>
   Promise.all([import("./search-filters.js"), import("./search-results.js")]).then(
     ([filters, results]) => ({ ...filters, ...results }),
@@ -32,17 +36,17 @@ export function Sidebar() {
   return html`
     <nav
       class=${`side ${drawer.value ? "open" : ""}`}
-      aria-label="Conversations"
+      aria-label=${t("Conversations")}
       inert=${narrow.value && !drawer.value}
     >
       <div class="side-top">
-        <a class="brand" href="#/" aria-label="Deskhand, a new conversation">
+        <a class="brand" href="#/" aria-label=${t("Deskhand, a new conversation")}>
           <img src="/icon.svg" alt="" width="24" height="24" />
           <span>Deskhand</span>
         </a>
         <${IconButton}
           name="close"
-          label="Close the list"
+          label=${t("Close the list")}
           class="ib only-narrow"
           onClick=${() => {
             drawer.value = false;
@@ -58,15 +62,15 @@ export function Sidebar() {
           requestAnimationFrame(() => document.getElementById("composer")?.focus());
         }}
       >
-        <${Icon} name="plus" />New conversation
+        <${Icon} name="plus" />${t("New conversation")}
       </button>
       <label class="search">
         <${Icon} name="search" />
-        <span class="sr">Search everything that was said</span>
+        <span class="sr">${t("Search everything that was said")}</span>
         <input
           id="search"
           type="search"
-          placeholder="Search"
+          placeholder=${t("Search")}
           autocomplete="off"
           value=${query}
           onInput=${(event) => setQuery(event.target.value)}
@@ -81,7 +85,7 @@ export function Sidebar() {
             }
           }}
         />
-        <kbd aria-hidden="true">Ctrl /</kbd>
+        <kbd aria-hidden="true">${t("Ctrl /")}</kbd>
       </label>
       ${words && search && html`<${search.SearchFilters} text=${query} write=${setQuery} />`}
       <a
@@ -90,19 +94,19 @@ export function Sidebar() {
         aria-current=${route.value.place === "inbox" ? "page" : null}
       >
         <${Icon} name="inbox" />
-        <span class="grow">Inbox</span>
+        <span class="grow">${t("Inbox")}</span>
         ${
           inboxCount.value > 0 &&
           html`
             <span class="tag warn">
-              ${inboxCount.value}<span class="sr"> new or waiting</span>
+              ${inboxCount.value}<span class="sr"> ${t("new or waiting")}</span>
             </span>
           `
         }
       </a>
       <div class="side-list" ref=${list} onKeyDown=${moveFocus}>
         ${!words && html`<${SessionList} />`}
-        ${words && !search && html`<p class="hint">One moment …</p>`}
+        ${words && !search && html`<p class="hint">${t("One moment …")}</p>`}
         ${words && search && html`<${search.SearchResults} query=${words} write=${setQuery} />`}
       </div>
       <${SidebarFooter} />
@@ -158,9 +162,16 @@ function SidebarFooter() {
         aria-current=${route.value.place === "settings" ? "page" : null}
       >
         <${Icon} name="gear" />
-        <span class="grow">Settings</span>
-        ${asks.value.length > 0 && html`<span class="tag warn">${asks.value.length} waiting</span>`}
-        ${worst && worst !== "ok" && html`<span class="tag warn">${worst}</span>`}
+        <span class="grow">${t("Settings")}</span>
+        ${
+          asks.value.length > 0 &&
+          html`
+            <span class="tag warn">
+              ${tCount(asks.value.length, "{count} waiting", "{count} waiting")}
+            </span>
+          `
+        }
+        ${worst && worst !== "ok" && html`<span class="tag warn">${STATES[worst] ?? worst}</span>`}
       </a>
       <div class="row">
         <button
@@ -171,25 +182,25 @@ function SidebarFooter() {
           onClick=${() => {
             developer.value = !developer.value;
           }}
-          title=${
-            "The developer view shows traces, raw events, arguments and the slider over a " +
-            "session"
-          }
+          title=${t(
+            "The developer view shows traces, raw events, arguments and the slider over a session",
+          )}
         >
           <${Icon} name="code" />
-          <span class="grow">Developer view</span>
+          <span class="grow">${t("Developer view")}</span>
           <span class="switch" aria-checked=${String(developer.value)} aria-hidden="true"></span>
         </button>
       </div>
       <div class="row who">
         <span class="avatar" aria-hidden="true">${(called[0] ?? "?").toUpperCase()}</span>
         <span class="grow cut" title=${currentUser.value.user}>${called}</span>
+        <${LanguageButton} />
         <${IconButton}
           name=${theme.value === "dark" ? "sun" : "moon"}
-          label=${theme.value === "dark" ? "Use light colours" : "Use dark colours"}
+          label=${theme.value === "dark" ? t("Use light colours") : t("Use dark colours")}
           onClick=${() => setTheme(theme.value === "dark" ? "light" : "dark")}
         />
-        <${IconButton} name="out" label="Sign out of this browser" onClick=${signOut} />
+        <${IconButton} name="out" label=${t("Sign out of this browser")} onClick=${signOut} />
       </div>
     </div>
   `;

@@ -3,17 +3,18 @@
 import { call, get } from "./api.js";
 import { formatDuration } from "./format.js";
 import { Icon } from "./icons.js";
+import { t } from "./language.js";
 import { html, signal, useEffect, useState } from "./lib.js";
 import { ConfirmButton } from "./panels/parts.js";
 import { announce, attempt, hasScope, route, sessionHref } from "./state.js";
 
 const LOOK_MS = 1500;
 const WORDS = {
-  wanted: "about to begin",
-  running: "works",
-  done: "done",
-  error: "failed",
-  stopped: "stopped",
+  wanted: t("about to begin"),
+  running: t("works"),
+  done: t("done"),
+  error: t("failed"),
+  stopped: t("stopped"),
 };
 const TONES = { wanted: "", running: "", error: "bad", stopped: "warn" };
 
@@ -53,7 +54,7 @@ export function Subagents({ item, running }) {
 function TaskList({ tasks, look }) {
   if (!tasks.length) return null;
   return html`
-    <ul class="subagents" aria-label="Sub-agents">
+    <ul class="subagents" aria-label=${t("Sub-agents")}>
       ${tasks.map((task) => html`<${Task} key=${task.id + task.at} task=${task} look=${look} />`)}
     </ul>
   `;
@@ -66,7 +67,7 @@ function Task({ task, look }) {
   const stop = () =>
     attempt(async () => {
       await call("DELETE", `/api/subagents/${encodeURIComponent(task.id)}`);
-      announce("Stopping");
+      announce(t("Stopping"));
       look();
     });
   return html`
@@ -76,7 +77,7 @@ function Task({ task, look }) {
           type="button"
           class="btn little quiet"
           aria-expanded=${String(open)}
-          aria-label=${`What ${task.title} has begun`}
+          aria-label=${t("What {title} has begun", { title: task.title })}
           onClick=${() => setOpen(!open)}
         >
           <${Icon} name=${open ? "down" : "right"} />
@@ -88,7 +89,7 @@ function Task({ task, look }) {
         ${
           live &&
           hasScope("chat") &&
-          html`<${ConfirmButton} label="Stop" confirm="Stop it" onYes=${stop} />`
+          html`<${ConfirmButton} label=${t("Stop")} confirm=${t("Stop it")} onYes=${stop} />`
         }
       </div>
       ${live && task.doing && html`<p class="doing cut">${task.doing}</p>`}
@@ -106,6 +107,6 @@ function Below({ name, active }) {
   const look = () => fetchTasks(name).then(setTasks, () => setTasks((known) => known ?? []));
   useLooking(active, look);
   if (tasks === null) return html`<p class="small muted"><span class="spin"></span></p>`;
-  if (!tasks.length) return html`<p class="small muted">It has begun no others.</p>`;
+  if (!tasks.length) return html`<p class="small muted">${t("It has begun no others.")}</p>`;
   return html`<${TaskList} tasks=${tasks} look=${look} />`;
 }

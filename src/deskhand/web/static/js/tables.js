@@ -1,5 +1,7 @@
 // Tables in answers: sorted by a click on a header, and copied for a spreadsheet.
 
+import { t } from "./language.js";
+
 const NUMBER = /^[-+−]?(?:\d+(?:[.,\s' ]\d+)*|\.\d+)(?:e[-+]?\d+)?$/i;
 const UNIT = /^[\p{Sc}\s]+|[\p{Sc}%\s\p{L}/²³°]+$/gu;
 
@@ -46,7 +48,11 @@ export function sortTable(button) {
       : places.get(one) - places.get(other);
   body.append(...rows.sort(compare));
   if (next) header.setAttribute("aria-sort", next);
-  return next ? `Sorted by ${header.textContent.trim()}, ${next}` : "In its first order";
+  if (!next) return t("In its first order");
+  const values = { column: header.textContent.trim() };
+  return next === "descending"
+    ? t("Sorted by {column}, descending", values)
+    : t("Sorted by {column}, ascending", values);
 }
 
 /** A spreadsheet would run what begins so, unless it is a number. */

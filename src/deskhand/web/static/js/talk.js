@@ -2,6 +2,7 @@
 
 import { call, followStream, sessionPath } from "./api.js";
 import { EMPTY, fold, hear } from "./fold.js";
+import { t } from "./language.js";
 import { batch, computed, effect, signal } from "./lib.js";
 import { setActivity } from "./list.js";
 import {
@@ -158,8 +159,9 @@ async function checkSession(wanted) {
   } catch (error) {
     if (wanted !== openName) return;
     if (error.status === 404) {
-      missingReason.value =
-        "There is no such conversation here. It may have been erased, or it is somebody else's.";
+      missingReason.value = t(
+        "There is no such conversation here. It may have been erased, or it is somebody else's.",
+      );
       deleteEvents(wanted);
       stream?.close();
     } else if (error.status === 0) online.value = false;
@@ -222,8 +224,8 @@ function announceChange(before, state) {
   if (asked)
     announce(
       asked.approval
-        ? `Permission needed: ${asked.question.slice(0, 120)}`
-        : `Question: ${asked.question}`,
+        ? t("Permission needed: {question}", { question: asked.question.slice(0, 120) })
+        : t("Question: {question}", { question: asked.question }),
       true,
     );
   else if (
@@ -235,7 +237,7 @@ function announceChange(before, state) {
     const answer = state.turns
       .at(-1)
       ?.items.findLast((item) => item.kind === "answer" || item.kind === "note");
-    announce(answer ? `Answer: ${answer.text.slice(0, 400)}` : "Done");
+    announce(answer ? t("Answer: {answer}", { answer: answer.text.slice(0, 400) }) : t("Done"));
   }
 }
 

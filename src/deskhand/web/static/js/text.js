@@ -1,6 +1,7 @@
 // Draws Markdown piece by piece: while an answer grows, only its last piece is drawn again.
 
 import { drawPictures, openFile } from "./answer-files.js";
+import { t } from "./language.js";
 import { html, useLayoutEffect, useMemo, useRef } from "./lib.js";
 import { readDocument } from "./markdown/document.js";
 import { enrichElement } from "./rich.js";
@@ -148,7 +149,7 @@ export async function copyText(text, button = null) {
     document.execCommand("copy");
     area.remove();
   }
-  announce("Copied");
+  announce(t("Copied"));
   if (button) {
     button.classList.add("done");
     setTimeout(() => button.classList.remove("done"), 1500);

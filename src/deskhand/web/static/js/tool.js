@@ -3,9 +3,10 @@
 import { CallDiff, isEdit } from "./diff.js";
 import { formatDuration, summarizeArgs } from "./format.js";
 import { Icon } from "./icons.js";
+import { t, tCount } from "./language.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, useEffect, useState } from "./lib.js";
-import { lineOf, ProgramDetails, REHEARSE, RUN } from "./programs.js";
+import { describeRehearsal, lineOf, ProgramDetails, REHEARSE, RUN } from "./programs.js";
 import { developer } from "./state.js";
 import { copyText } from "./text.js";
 
@@ -26,25 +27,27 @@ const ICONS = {
   run_program: "edit",
 };
 const WORDS = {
-  spawn_agent: "Sub-agent",
-  read_file: "Read",
-  write_file: "Write",
-  edit_file: "Edit",
-  send_file: "Send",
-  list_files: "Look through",
-  search_files: "Search for",
-  shell: "Run",
-  ask_user: "Ask",
-  read_skill: "Read skill",
+  spawn_agent: t("Sub-agent"),
+  read_file: t("Read"),
+  write_file: t("Write"),
+  edit_file: t("Edit"),
+  send_file: t("Send"),
+  list_files: t("Look through"),
+  search_files: t("Search for"),
+  shell: t("Run"),
+  ask_user: t("Ask"),
+  read_skill: t("Read skill"),
 };
 const STATES = {
-  ok: "done",
-  error: "failed",
-  denied: "not allowed",
-  interrupted: "interrupted",
-  superseded: "superseded",
-  running: "running",
-  waits: "waits for you",
+  ok: t("done"),
+  error: t("failed"),
+  denied: t("not allowed"),
+  expired: t("expired"),
+  unasked: t("unasked"),
+  interrupted: t("interrupted"),
+  superseded: t("superseded"),
+  running: t("running"),
+  waits: t("waits for you"),
 };
 const SPAWNING = new Set(["spawn_agent", "subagents", "task", "delegate", "localagents"]);
 const TONES = { waits: "warn", running: "" };
@@ -101,14 +104,16 @@ export function Tool({ item, output = "", early = null }) {
             ${
               (developer.value || item.name === "shell" || (status === "error" && !isProgram)) &&
               html`
-                <h4>${item.name === "shell" ? "Command" : "Arguments"}</h4>
+                <h4>${item.name === "shell" ? t("Command") : t("Arguments")}</h4>
                 <pre tabindex="0">${formatCall(item)}</pre>
               `
             }
             ${
               item.source &&
               html`
-                <p class="small muted">From ${item.source}: less trusted than your own words</p>
+                <p class="small muted">
+                  ${t("From {source}: less trusted than your own words", { source: item.source })}
+                </p>
               `
             }
             ${
@@ -138,17 +143,18 @@ function LazySubagents({ item, running }) {
 function drawResult(text, running) {
   const shown = text.slice(0, SHOWN_CHARS);
   const rest = text.length - shown.length;
+  const more = rest ? tCount(rest, "… {count} more character", "… {count} more characters") : "";
   return html`
-    <h4>${running ? "So far" : "Result"}</h4>
+    <h4>${running ? t("So far") : t("Result")}</h4>
     ${
       text
         ? html`
-            <pre tabindex="0">${rest ? `${shown}\n… ${rest} more characters` : shown}</pre>
+            <pre tabindex="0">${shown}${more && `\n${more}`}</pre>
             <button type="button" class="btn little quiet" onClick=${() => copyText(text)}>
-              Copy
+              ${t("Copy")}
             </button>
           `
-        : html`<p class="small muted">${running ? "No output yet" : "No output"}</p>`
+        : html`<p class="small muted">${running ? t("No output yet") : t("No output")}</p>`
     }
   `;
 }
@@ -169,7 +175,7 @@ export function Rehearsals({ items, now }) {
   const early = now?.results[last.callId];
   const status = early && last.status === "running" ? early.status : last.status;
   const running = status === "running";
-  const line = lineOf(last, status, last.text || early?.text || "");
+  const line = describeRehearsal(status, last.text || early?.text || "", true);
   return html`
     <div class=${`tool ${running ? "running" : "ok"}`}>
       <button
@@ -179,14 +185,16 @@ export function Rehearsals({ items, now }) {
         onClick=${() => setOpen(!open)}
       >
         ${running ? html`<span class="spin"></span>` : html`<${Icon} name="code" />`}
-        <span class="tool-name">${items.length} rehearsals</span>
-        <span class="cut grow tool-line muted">${line.replace(/^Rehearsed: /, "the last ")}</span>
+        <span class="tool-name">
+          ${tCount(items.length, "{count} rehearsal", "{count} rehearsals")}
+        </span>
+        <span class="cut grow tool-line muted">${line}</span>
         <${Icon} name=${open ? "down" : "right"} />
       </button>
       ${
         open &&
         html`
-          <ol class="rehearsals" aria-label="Rehearsals">
+          <ol class="rehearsals" aria-label=${t("Rehearsals")}>
             ${items.map(
               (item) => html`
                 <li key=${item.key}>

@@ -1,6 +1,7 @@
 // One line on what a turn did, from its calls.
 
 import { capitalize } from "./format.js";
+import { t, tCount } from "./language.js";
 
 const READS = new Set([
   "read_file",
@@ -42,20 +43,26 @@ export function summarizeTurn(turn) {
   const failed = calls.filter((call) => call.status === "error" && call.name !== "shell").length;
   const said = [];
   if (read.length)
-    said.push(`read ${read.length === 1 ? baseName(read[0]) : plural(read.length, "file")}`);
-  if (looked) said.push(`looked around ${looked === 1 ? "once" : `${looked} times`}`);
-  if (rehearsed) said.push(`rehearsed ${plural(rehearsed, "program")}`);
-  if (changed.length > 2) said.push(`changed ${plural(changed.length, "file")}`);
-  else if (changed.length) said.push(`changed ${changed.map(baseName).join(" and ")}`);
-  if (ran) said.push(`ran ${plural(ran, "command")}`);
+    said.push(
+      tCount(read.length, "read {path}", "read {count} files", { path: baseName(read[0]) }),
+    );
+  if (looked) said.push(tCount(looked, "looked around once", "looked around {count} times"));
+  if (rehearsed)
+    said.push(tCount(rehearsed, "rehearsed {count} program", "rehearsed {count} programs"));
+  if (changed.length) said.push(describeChanged(changed));
+  if (ran) said.push(tCount(ran, "ran {count} command", "ran {count} commands"));
   for (const [name, times] of Object.entries(others))
-    said.push(`used ${name}${times > 1 ? ` ${times} times` : ""}`);
-  if (failed) said.push(`${plural(failed, "call")} failed`);
-  if (denied) said.push(`${plural(denied, "call")} not allowed`);
+    said.push(tCount(times, "used {name}", "used {name} {count} times", { name }));
+  if (failed) said.push(tCount(failed, "{count} call failed", "{count} calls failed"));
+  if (denied) said.push(tCount(denied, "{count} call not allowed", "{count} calls not allowed"));
   return capitalize(said.join(", "));
 }
 
-const plural = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
+function describeChanged(files) {
+  const [path, other] = files.map(baseName);
+  if (files.length === 2) return t("changed {path} and {other}", { path, other });
+  return tCount(files.length, "changed {path}", "changed {count} files", { path });
+}
 
 function baseName(path) {
   return String(path).split("/").at(-1);

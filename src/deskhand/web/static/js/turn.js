@@ -4,15 +4,9 @@ import { branchSession, retryTurn, rewindSession } from "./actions.js";
 import { Ask } from "./asks.js";
 import { ToolFiles } from "./attachment.js";
 import { isUnheard } from "./fold-items.js";
-import {
-  capitalize,
-  formatCount,
-  formatDateTime,
-  formatDuration,
-  formatTime,
-  pluralize,
-} from "./format.js";
+import { capitalize, formatCount, formatDateTime, formatDuration, formatTime } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
+import { t, tCount } from "./language.js";
 import { html, useLayoutEffect, useState } from "./lib.js";
 import { UserMessage } from "./message.js";
 import { REHEARSE, SURVEY } from "./programs.js";
@@ -23,12 +17,12 @@ import { summarizeTurn } from "./turn-summary.js";
 import { lastAnswer, readAnswer, speaking, stopSpeaking } from "./voice.js";
 
 const REASONS = {
-  stopped: "Stopped",
-  failed: "Failed",
-  steps: "Stopped: too many steps",
-  tokens: "Stopped: too many tokens",
-  loop: "Stopped: it repeated itself",
-  dead: "Gave up",
+  stopped: t("Stopped"),
+  failed: t("Failed"),
+  steps: t("Stopped: too many steps"),
+  tokens: t("Stopped: too many tokens"),
+  loop: t("Stopped: it repeated itself"),
+  dead: t("Gave up"),
 };
 
 export function Turn({ turn, last, now }) {
@@ -48,7 +42,7 @@ export function Turn({ turn, last, now }) {
     <article
       data-first=${turn.first}
       class=${`turn ${turn.undone ? "undone" : ""}`}
-      aria-label=${`Turn of ${formatTime(turn.at)}`}
+      aria-label=${t("Turn of {time}", { time: formatTime(turn.at) })}
     >
       ${groupItems(items).map((group) => {
         if (group.made)
@@ -79,7 +73,7 @@ export function Turn({ turn, last, now }) {
 
 function ToolList({ tools, now }) {
   return html`
-    <ol class="tools" aria-label="What was done">
+    <ol class="tools" aria-label=${t("What was done")}>
       ${groupRows(tools).map(
         (row) => html`
           <li key=${row[0].key}>
@@ -151,11 +145,7 @@ function Item({ item, turn, last }) {
         </div>
       `;
     case "divider":
-      return html`
-        <p class="divider">
-          <span>${item.text}${item.dropped ? ` (${pluralize(item.dropped, "message")})` : ""}</span>
-        </p>
-      `;
+      return html`<p class="divider"><span>${describeDivider(item)}</span></p>`;
     case "note":
       return html`<${Note} item=${item} last=${last && turn.end !== null} />`;
     default:
@@ -163,12 +153,18 @@ function Item({ item, turn, last }) {
   }
 }
 
+const describeDivider = ({ text, dropped }) =>
+  dropped ? `${text} (${tCount(dropped, "{count} message", "{count} messages")})` : text;
+
 const RETRY_SHOWN_S = 30; // the time of the next try is shown where the wait is longer than this
 
 function Note({ item, last }) {
   const advice =
     item.retryAt - item.at > RETRY_SHOWN_S
-      ? item.after.replace(/\.$/, ` at ${formatDateTime(item.retryAt)}.`)
+      ? t("{advice} at {time}.", {
+          advice: item.after.replace(/\.$/, ""),
+          time: formatDateTime(item.retryAt),
+        })
       : item.after;
   return html`
     <div class=${`note ${item.tone}`}>
@@ -180,9 +176,9 @@ function Note({ item, last }) {
         html`
           <div class="row">
             <button type="button" class="btn little" onClick=${retryTurn}>
-              <${Icon} name="retry" />Try again
+              <${Icon} name="retry" />${t("Try again")}
             </button>
-            <a class="btn little" href="#/settings/models">Use another model</a>
+            <a class="btn little" href="#/settings/models">${t("Use another model")}</a>
           </div>
         `
       }
@@ -204,14 +200,18 @@ function Answer({ item, stopped }) {
         `
       }
       ${item.text && html`<${Markdown} text=${item.text} live=${item.growing} />`}
-      ${item.finish === "interrupted" && !stopped && html`<p class="note">Interrupted here</p>`}
+      ${
+        item.finish === "interrupted" &&
+        !stopped &&
+        html`<p class="note">${t("Interrupted here")}</p>`
+      }
       ${
         item.finish === "length" &&
-        html`<p class="note">Cut off: the model's answer reached its limit</p>`
+        html`<p class="note">${t("Cut off: the model's answer reached its limit")}</p>`
       }
       ${
         item.finish === "filtered" &&
-        html`<p class="note warn">The provider's filter ended this answer</p>`
+        html`<p class="note warn">${t("The provider's filter ended this answer")}</p>`
       }
     </div>
   `;
@@ -224,13 +224,15 @@ function Thinking({ text, growing, code = false }) {
   if (!growing)
     return html`
       <details class="thinking">
-        <summary>Thought about it</summary>
+        <summary>${t("Thought about it")}</summary>
         <p class="pre">${said}</p>
       </details>
     `;
   return html`
     <details class="thinking">
-      <summary><span class="spin"></span>${program ? "Writing a program" : "Thinking"}</summary>
+      <summary>
+        <span class="spin"></span>${program ? t("Writing a program") : t("Thinking")}
+      </summary>
       <p class=${program ? "pre code" : "pre"}>${said}</p>
     </details>
     <pre class=${`thought ${program ? "program" : ""}`} aria-hidden="true">
@@ -243,17 +245,20 @@ function Working({ turn, now }) {
   const running = turn.items.some((item) => item.kind === "tool" && item.status === "running");
   if (running && !now.status) return null;
   const unheard = turn.items.some((item) => item.kind === "user" && item.parts.some(isUnheard));
-  const status = now.status || (unheard ? "listening" : "working");
+  const usual = unheard ? t("Listening") : t("Working");
   return html`
     <p class="working">
       <span class="spin"></span>
-      ${capitalize(status)}
+      ${capitalize(now.status) || usual}
     </p>
   `;
 }
 
 function describeUsage({ usage, model }) {
-  return `${usage.read} tokens read, ${usage.written} written${model ? `, ${model}` : ""}`;
+  const { read, written } = usage;
+  return [t("{read} tokens read, {written} written", { read, written }), model]
+    .filter(Boolean)
+    .join(", ");
 }
 
 /** Reads the last answer of a turn aloud, or stops reading it. */
@@ -265,7 +270,7 @@ function SpeakButton({ turn }) {
     <${IconButton}
       name=${now ? "stop" : "speaker"}
       little
-      label=${now ? "Stop reading" : "Read this answer aloud"}
+      label=${now ? t("Stop reading") : t("Read this answer aloud")}
       onClick=${now ? stopSpeaking : () => readAnswer(number)}
     />
   `;
@@ -279,7 +284,7 @@ function TurnFooter({ turn, last }) {
     REASONS[turn.reason],
     summary,
     formatDuration(turn.end - turn.at),
-    spent ? `${formatCount(spent)} tokens` : "",
+    spent ? tCount(spent, "{count} token", "{count} tokens", { count: formatCount(spent) }) : "",
   ].filter(Boolean);
   const answer = turn.items
     .filter((item) => item.kind === "answer")
@@ -288,17 +293,17 @@ function TurnFooter({ turn, last }) {
   return html`
     <footer class="did">
       <p class="cut-2" title=${spent ? describeUsage(turn) : null}>
-        <span class="sr">What I did: </span>
+        <span class="sr">${t("What I did:")} </span>
         ${facts.join(" · ")}
       </p>
-      <div class="acts" role="group" aria-label="What to do with this answer">
+      <div class="acts" role="group" aria-label=${t("What to do with this answer")}>
         ${
           answer &&
           html`
             <${IconButton}
               name="copy"
               little
-              label="Copy this answer"
+              label=${t("Copy this answer")}
               onClick=${() => copyText(answer)}
             />
           `
@@ -314,7 +319,7 @@ function TurnFooter({ turn, last }) {
                 <${IconButton}
                   name="retry"
                   little
-                  label="Try this turn again"
+                  label=${t("Try this turn again")}
                   onClick=${retryTurn}
                 />
               `
@@ -322,7 +327,7 @@ function TurnFooter({ turn, last }) {
             <${IconButton}
               name="branch"
               little
-              label="Branch from here: a new conversation"
+              label=${t("Branch from here: a new conversation")}
               onClick=${() => branchSession(turn.last)}
             />
             ${
@@ -331,7 +336,7 @@ function TurnFooter({ turn, last }) {
                 <${IconButton}
                   name="undo"
                   little
-                  label="Undo to here: go on as if nothing had followed"
+                  label=${t("Undo to here: go on as if nothing had followed")}
                   onClick=${() => rewindSession(turn.last)}
                 />
               `
@@ -358,7 +363,10 @@ export function UndoneTurns({ turns, wanted }) {
         aria-expanded=${String(open)}
         onClick=${() => setOpen(!open)}
       >
-        <span>${pluralize(turns.length, "turn")} undone · ${open ? "hide" : "show"}</span>
+        <span>
+          ${tCount(turns.length, "{count} turn undone", "{count} turns undone")} ·${" "}
+          ${open ? t("hide") : t("show")}
+        </span>
       </button>
       ${
         open &&

@@ -2,6 +2,7 @@
 
 import { markHits } from "./find.js";
 import { Icon } from "./icons.js";
+import { t, tRich } from "./language.js";
 import { html, useLayoutEffect, useMemo, useState } from "./lib.js";
 import { sessionName } from "./list.js";
 import { UnsentMessage } from "./message.js";
@@ -72,7 +73,7 @@ export function Log({ empty, first }) {
       onKeyDown=${handleKey}
       tabindex="0"
       role="region"
-      aria-label="Conversation"
+      aria-label=${t("Conversation")}
       aria-busy=${String(loading.value)}
     >
       <div class="log">
@@ -85,8 +86,10 @@ export function Log({ empty, first }) {
           html`
             <p class="divider">
               <span>
-                A branch of <a href=${originHref}>another conversation</a>, from event${" "}
-                ${state.branch.n}
+                ${tRich("A branch of {conversation}, from event {event}", {
+                  conversation: html`<a href=${originHref}>${t("another conversation")}</a>`,
+                  event: state.branch.n,
+                })}
               </span>
             </p>
           `
@@ -94,7 +97,13 @@ export function Log({ empty, first }) {
         ${
           state.first > 1 &&
           !loading.value &&
-          html`<${More} key=${`before${state.first}`} more=${loadEarlier} label="Show earlier" />`
+          html`
+            <${More}
+              key=${`before${state.first}`}
+              more=${loadEarlier}
+              label=${t("Show earlier")}
+            />
+          `
         }
         ${groupVersions(turns).map((group) => {
           if (group.undone)
@@ -123,7 +132,7 @@ export function Log({ empty, first }) {
             <${More}
               key=${`after${earlierPart.value.events.at(-1).n}`}
               more=${loadLater}
-              label="Show later"
+              label=${t("Show later")}
             />
           `
         }
@@ -137,12 +146,12 @@ export function Log({ empty, first }) {
       ${
         (away || !live) &&
         html`
-          <div class="to-end" role="group" aria-label="Move in this conversation">
+          <div class="to-end" role="group" aria-label=${t("Move in this conversation")}>
             <button type="button" class="btn" onClick=${goToBeginning}>
-              <${Icon} name="up" />To the beginning
+              <${Icon} name="up" />${t("To the beginning")}
             </button>
             <button type="button" class="btn" onClick=${scrollToEnd}>
-              <${Icon} name="down" />To the end
+              <${Icon} name="down" />${t("To the end")}
             </button>
           </div>
         `

@@ -1,7 +1,7 @@
 // What was undone and said anew: versions of one place in a conversation, of which one is shown.
 
-import { pluralize } from "./format.js";
 import { IconButton } from "./icons.js";
+import { t, tCount } from "./language.js";
 import { html, useLayoutEffect, useState } from "./lib.js";
 import { Turn } from "./turn.js";
 
@@ -44,25 +44,32 @@ export function Versions({ versions, wanted, children }) {
   const old = shown < last ? versions[shown] : null;
   return html`
     <div class="versions">
-      <div class="pager" role="group" aria-label="Versions">
+      <div class="pager" role="group" aria-label=${t("Versions")}>
         <${IconButton}
           name="left"
           little
-          label="The version before"
+          label=${t("The version before")}
           disabled=${shown === 0}
           onClick=${() => setShown(shown - 1)}
         />
         <span class="tiny muted" aria-live="polite">
-          <span class="sr">Version </span>${shown + 1}/${last + 1}
+          <span class="sr">${t("Version")} </span>${shown + 1}/${last + 1}
         </span>
         <${IconButton}
           name="right"
           little
-          label="The version after"
+          label=${t("The version after")}
           disabled=${shown === last}
           onClick=${() => setShown(shown + 1)}
         />
-        ${old && html`<span class="tiny muted">${pluralize(old.length, "turn")}, undone</span>`}
+        ${
+          old &&
+          html`
+            <span class="tiny muted">
+              ${tCount(old.length, "{count} turn, undone", "{count} turns, undone")}
+            </span>
+          `
+        }
       </div>
       ${
         old

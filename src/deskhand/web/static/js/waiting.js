@@ -2,6 +2,7 @@
 
 import { call, get, sessionPath } from "./api.js";
 import { IconButton } from "./icons.js";
+import { t } from "./language.js";
 import { computed, effect, html, signal } from "./lib.js";
 import { sendMessage } from "./sending.js";
 import { sentMessages } from "./sent-messages.js";
@@ -58,7 +59,7 @@ async function takeBack(one) {
   }
   waiting.value = waiting.value.filter((other) => other.inbox_id !== one.inbox_id);
   sentMessages.value = sentMessages.value.filter((other) => other.inbox !== one.inbox_id);
-  announce("Taken back");
+  announce(t("Taken back"));
   return true;
 }
 
@@ -75,7 +76,7 @@ export function WaitingMessages({ edit }) {
   const all = waiting.value;
   if (!all.length || !hasScope("chat")) return null;
   return html`
-    <section class="waiting-list" aria-label="Messages that wait">
+    <section class="waiting-list" aria-label=${t("Messages that wait")}>
       <ol>
         ${all.map(
           (one, i) => html`
@@ -83,14 +84,16 @@ export function WaitingMessages({ edit }) {
               <span class="grow cut" title=${one.text}>
                 ${one.text || one.files.map((file) => file.name).join(", ")}
               </span>
-              <span class="tiny muted">${one.when === "queue" ? "after this" : "at the next step"}</span>
+              <span class="tiny muted">
+                ${one.when === "queue" ? t("after this") : t("at the next step")}
+              </span>
               ${
                 one.when === "queue" &&
                 html`
                   <${IconButton}
                     name="send"
                     little
-                    label="Do not wait: it reads this at its next step"
+                    label=${t("Do not wait: it reads this at its next step")}
                     onClick=${() => sendAnew([{ ...one, when: "steer" }])}
                   />
                 `
@@ -101,7 +104,7 @@ export function WaitingMessages({ edit }) {
                   <${IconButton}
                     name="up"
                     little
-                    label="Move up"
+                    label=${t("Move up")}
                     onClick=${() => sendAnew([all[i - 1], ...all.slice(i + 1)])}
                   />
                 `
@@ -109,13 +112,13 @@ export function WaitingMessages({ edit }) {
               <${IconButton}
                 name="edit"
                 little
-                label="Change this message"
+                label=${t("Change this message")}
                 onClick=${async () => (await takeBack(one)) && edit(one)}
               />
               <${IconButton}
                 name="close"
                 little
-                label="Take this message back"
+                label=${t("Take this message back")}
                 onClick=${() => takeBack(one)}
               />
             </li>

@@ -1,6 +1,9 @@
 // Charts of an answer: bars, lines and pies, from a small JSON that docs/page.md describes. Bars
 // begin at zero, gaps stay gaps, and the numbers are in a table below.
 
+import { formatNumber } from "../format.js";
+import { t } from "../language.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_SERIES = 8;
 const MOST_LABELS = 200;
@@ -17,18 +20,21 @@ export function readChart(source) {
   try {
     given = JSON.parse(source);
   } catch (error) {
-    throw new Error(`this is no JSON: ${error.message}`);
+    throw new Error(t("this is no JSON: {message}", { message: error.message }));
   }
-  if (!given || typeof given !== "object") throw new Error("a chart is a JSON object.");
+  if (!given || typeof given !== "object") throw new Error(t("a chart is a JSON object."));
   const { type = "bar", title = "", unit = "", labels, values } = given;
   if (!["bar", "line", "pie"].includes(type))
-    throw new Error(`"type" is "bar", "line" or "pie", and not ${JSON.stringify(type)}.`);
+    throw new Error(
+      t('"type" is "bar", "line" or "pie", and not {type}.', { type: JSON.stringify(type) }),
+    );
   if (!Array.isArray(labels) || !labels.length)
-    throw new Error('"labels" is a list of names, one for each value.');
-  if (labels.length > MOST_LABELS) throw new Error(`it has more than ${MOST_LABELS} labels.`);
+    throw new Error(t('"labels" is a list of names, one for each value.'));
+  if (labels.length > MOST_LABELS)
+    throw new Error(t("it has more than {count} labels.", { count: MOST_LABELS }));
   const listed = given.series ?? [{ name: title, values }];
   if (!Array.isArray(listed) || !listed.length || listed.length > MOST_SERIES)
-    throw new Error(`"series" is a list of 1 to ${MOST_SERIES} series.`);
+    throw new Error(t('"series" is a list of 1 to {count} series.', { count: MOST_SERIES }));
   const series = listed.map((one, i) => readSeries(one, i, labels.length));
   if (type === "pie") checkPie(series, labels);
   const words = title || (series.length === 1 ? (given.series?.[0].name ?? "") : "");
@@ -36,22 +42,30 @@ export function readChart(source) {
 }
 
 function readSeries(given, index, length) {
-  const name = String(given?.name || `Series ${index + 1}`);
+  const name = String(given?.name || t("Series {number}", { number: index + 1 }));
   if (!Array.isArray(given?.values) || given.values.length !== length)
-    throw new Error(`"values" of ${JSON.stringify(name)} is a list of ${length} numbers.`);
+    throw new Error(
+      t('"values" of {name} is a list of {count} numbers.', {
+        name: JSON.stringify(name),
+        count: length,
+      }),
+    );
   for (const value of given.values)
     if (value !== null && !Number.isFinite(value))
-      throw new Error(`${JSON.stringify(name)} has a value that is no number: ${value}`);
+      throw new Error(
+        t("{name} has a value that is no number: {value}", { name: JSON.stringify(name), value }),
+      );
   return { name, values: given.values };
 }
 
 function checkPie(series, labels) {
-  if (series.length > 1) throw new Error("a pie has one series.");
+  if (series.length > 1) throw new Error(t("a pie has one series."));
   if (labels.length > MOST_SLICES)
-    throw new Error(`a pie has at most ${MOST_SLICES} slices: use bars.`);
+    throw new Error(t("a pie has at most {count} slices: use bars.", { count: MOST_SLICES }));
   const { values } = series[0];
-  if (values.some((value) => value < 0)) throw new Error("a pie has no negative values: use bars.");
-  if (!values.some(Boolean)) throw new Error("all values of the pie are zero.");
+  if (values.some((value) => value < 0))
+    throw new Error(t("a pie has no negative values: use bars."));
+  if (!values.some(Boolean)) throw new Error(t("all values of the pie are zero."));
 }
 
 // ------------------------------------------------------------------ elements
@@ -69,9 +83,8 @@ function makeHtml(name, attributes = {}, ...children) {
   return element;
 }
 
-const formatNumber = (value) => value.toLocaleString(undefined, { maximumFractionDigits: 4 });
 const withUnit = (value, unit) =>
-  value === null ? "no value" : `${formatNumber(value)}${unit && ` ${unit}`}`;
+  value === null ? t("no value") : `${formatNumber(value)}${unit && ` ${unit}`}`;
 
 /** A mark that says what it stands for, under the pointer. */
 const makeMark = (name, attributes, words) => make(name, attributes, make("title", {}, words));
@@ -104,9 +117,11 @@ export function fillChart(element) {
 }
 
 function describeChart({ type, title, labels, series }) {
-  const kind = { bar: "Bar chart", line: "Line chart", pie: "Pie chart" }[type];
-  const names = type === "pie" ? labels : series.map((one) => one.name);
-  return `${kind}${title && `: ${title}`}. ${names.join(", ")}. The numbers are in its table.`;
+  const kind = { bar: t("Bar chart"), line: t("Line chart"), pie: t("Pie chart") }[type];
+  const names = (type === "pie" ? labels : series.map((one) => one.name)).join(", ");
+  return title
+    ? t("{kind}: {title}. {names}. The numbers are in its table.", { kind, title, names })
+    : t("{kind}. {names}. The numbers are in its table.", { kind, names });
 }
 
 /** One series needs no legend; a pie needs one of its slices, with their shares. */
@@ -270,8 +285,8 @@ export function tableOfChart({ labels, series, unit }) {
     return makeHtml("tr", {}, makeHtml("th", { scope: "row" }, label), ...cells);
   });
   const table = makeHtml("table", {}, makeHtml("thead", {}, head), makeHtml("tbody", {}, ...rows));
-  const copy = makeHtml("button", { type: "button", className: "code-copy" }, "Copy as CSV");
+  const copy = makeHtml("button", { type: "button", className: "code-copy" }, t("Copy as CSV"));
   copy.dataset.act = "csv";
-  const summary = makeHtml("summary", {}, "Table");
+  const summary = makeHtml("summary", {}, t("Table"));
   return makeHtml("details", { className: "numbers" }, summary, table, copy);
 }

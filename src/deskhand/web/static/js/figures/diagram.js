@@ -1,6 +1,7 @@
 // Diagrams by Mermaid. It writes inline styles, which our policy refuses, so it works in a frame
 // without origin and network, out of sight, and gives back SVG. That SVG is shown as a picture.
 
+import { t } from "../language.js";
 import { FRAME } from "../preview-frame.js";
 
 const LIBRARY = "/vendor/mermaid.js";
@@ -12,14 +13,14 @@ let drawn = 0;
 
 /** `{svg, words}`: the picture of a diagram and what it shows. Throws with what Mermaid says. */
 export async function drawDiagram(source, dark) {
-  if (source.length > LONGEST_SOURCE) throw new Error("This diagram is too long.");
+  if (source.length > LONGEST_SOURCE) throw new Error(t("This diagram is too long."));
   painter ??= openPainter();
   const { port, waiting } = await painter;
   const id = ++drawn;
   const answer = new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       closePainter();
-      reject(new Error(`It took longer than ${LONGEST_S} seconds.`));
+      reject(new Error(t("It took longer than {seconds} seconds.", { seconds: LONGEST_S })));
     }, LONGEST_S * 1000);
     waiting.set(id, (found) => {
       clearTimeout(timer);
@@ -38,7 +39,7 @@ async function openPainter() {
     const library = await response.text();
     const frame = Object.assign(document.createElement("iframe"), {
       className: "painter",
-      title: "Draws diagrams",
+      title: t("Draws diagrams"),
       tabIndex: -1,
       src: FRAME,
     });
@@ -57,7 +58,7 @@ async function openPainter() {
     return { port: channel.port1, waiting, frame };
   } catch {
     painter = null;
-    throw new Error("What draws diagrams could not be loaded.");
+    throw new Error(t("What draws diagrams could not be loaded."));
   }
 }
 

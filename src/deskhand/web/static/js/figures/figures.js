@@ -1,6 +1,7 @@
 // Draws what an answer describes in code: diagrams, charts and SVG. The box of a figure has the same
 // height from its first line on, so nothing moves when it is drawn.
 
+import { t } from "../language.js";
 import { loadStyles } from "../lazy-component.js";
 import { effect } from "../lib.js";
 import { answerFile, openPreview } from "../preview.js";
@@ -33,27 +34,27 @@ function explainFailure(box, error) {
   box.classList.add("failed");
   const words = Object.assign(document.createElement("p"), {
     className: "problem",
-    textContent: `Not drawn: ${error.message}`,
+    textContent: t("Not drawn: {message}", { message: error.message }),
   });
   box.querySelector("pre").before(words);
 }
 
 async function showDiagram(drawing, source, box) {
   const found = await drawDiagram(source, theme.peek() === "dark");
-  drawing.append(makePicture(found.svg, found.words || "Diagram", "diagram.svg", true));
+  drawing.append(makePicture(found.svg, found.words || t("Diagram"), "diagram.svg", true));
   diagrams.add(box);
 }
 
 function showSvg(drawing, source) {
   const start = source.search(/<svg[\s>]/);
-  if (start < 0) throw new Error("this is no SVG.");
+  if (start < 0) throw new Error(t("this is no SVG."));
   const named = /^<svg[^>]*\sxmlns=/.test(source.slice(start));
   const svg = named ? source : source.replace(/<svg/, '<svg xmlns="http://www.w3.org/2000/svg"');
-  const words = /<title[^>]*>([^<]{1,300})<\/title>/.exec(svg)?.[1].trim() || "Drawing";
+  const words = /<title[^>]*>([^<]{1,300})<\/title>/.exec(svg)?.[1].trim() || t("Drawing");
   const picture = makePicture(svg, words, "drawing.svg");
   drawing.append(picture);
   return picture.firstChild.decode().catch(() => {
-    throw new Error("this SVG cannot be read.");
+    throw new Error(t("this SVG cannot be read."));
   });
 }
 
@@ -70,7 +71,7 @@ function makePicture(svg, words, name, still = false) {
     type: "button",
     className: "open-drawing",
   });
-  button.setAttribute("aria-label", `Open: ${words}`);
+  button.setAttribute("aria-label", t("Open: {name}", { name: words }));
   button.append(image);
   button.addEventListener("click", () => openPreview(file));
   return button;

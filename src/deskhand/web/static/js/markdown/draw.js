@@ -1,5 +1,7 @@
 // Draws tokens as HTML of our own: no HTML and no address of the author is taken over unchecked.
+
 import { Parser, Renderer } from "../../vendor/marked.js";
+import { t } from "../language.js";
 import { escapeHtml } from "../trusted.js";
 import { OPTIONS } from "./syntax.js";
 
@@ -51,9 +53,16 @@ function decodeEntities(href) {
   );
 }
 
-function drawRemoved(what, words) {
-  const shown = words ? `: ${escapeHtml(words.slice(0, 80))}` : "";
-  return `<span class="void">(${what} removed${shown})</span>`;
+const drawRemoved = (words) => `<span class="void">${escapeHtml(words)}</span>`;
+
+function describeRemovedLink(href) {
+  if (!href) return t("(link removed)");
+  return t("(link removed: {address})", { address: href.slice(0, 80) });
+}
+
+function describeRemovedPicture(alt) {
+  if (!alt) return t("(picture removed)");
+  return t("(picture removed: {name})", { name: alt.slice(0, 80) });
 }
 
 /** `#L3-L5` are lines of a file, `#page=2` is a page. */
@@ -84,9 +93,12 @@ const escapeText = (words) =>
 
 /** Shows a page, or what a figure is drawn from. */
 function drawViewButton(name) {
-  const [act, words] = name === "html" ? ["open", "Preview"] : ["source", "Source"];
+  const [act, words] = name === "html" ? ["open", t("Preview")] : ["source", t("Source")];
   const pressed = act === "source" ? ` aria-pressed="false"` : "";
-  return `<button type="button" class="code-copy" data-act="${act}"${pressed}>${words}</button>`;
+  return [
+    `<button type="button" class="code-copy" data-act="${act}"${pressed}>`,
+    `${escapeHtml(words)}</button>`,
+  ].join("");
 }
 
 const isClickable = (token) =>
@@ -119,7 +131,7 @@ class Page extends Renderer {
       const path = localPath(href);
       return path
         ? drawFileButton(path, "file-link", words)
-        : `${words} ${drawRemoved("link", href)}`;
+        : `${words} ${drawRemoved(describeRemovedLink(href))}`;
     }
     const named = url.protocol === "mailto:" || label.includes(url.host);
     const host = named ? "" : `<span class="host">${escapeHtml(url.host)}</span>`;
@@ -135,28 +147,30 @@ class Page extends Renderer {
       const path = localPath(href);
       return path
         ? drawFileButton(path, "file-link picture", escapeText(alt))
-        : drawRemoved("picture", alt);
+        : drawRemoved(describeRemovedPicture(alt));
     }
     const shown = escapeHtml(url.href);
     const caption = alt ? ` <span>${escapeText(alt)}</span>` : "";
     return [
       `<button type="button" class="remote" data-url="${shown}">`,
-      `<span>External image: click to open</span>${caption}`,
+      `<span>${escapeHtml(t("External image: click to open"))}</span>${caption}`,
       ` <span class="url">${shown}</span></button>`,
     ].join("");
   }
 
   code({ text: code, lang }) {
     const name = (lang ?? "").split(/\s/)[0].slice(0, 20);
-    const shown = escapeHtml(name || "text");
+    const shown = escapeHtml(name || t("text"));
+    const label = escapeHtml(t("Code: {language}", { language: name || t("text") }));
     const kind = /^[\w+#.-]+$/.test(name) ? ` class="language-${shown}"` : "";
     const figure = FIGURES.has(name) ? ` figure" data-figure="${name}` : "";
     return [
       `<div class="code${figure}" dir="ltr"><div class="code-bar"><span>${shown}</span>`,
       `<span class="row">${figure || name === "html" ? drawViewButton(name) : ""}`,
-      `<button type="button" class="code-copy" data-copy="1" aria-label="Copy this code">`,
-      `Copy</button></span></div>`,
-      `<pre tabindex="0" role="group" aria-label="Code: ${shown}">`,
+      `<button type="button" class="code-copy" data-copy="1"`,
+      ` aria-label="${escapeHtml(t("Copy this code"))}">`,
+      `${escapeHtml(t("Copy"))}</button></span></div>`,
+      `<pre tabindex="0" role="group" aria-label="${label}">`,
       `<code${kind}>${escapeHtml(code.replace(/\n$/, ""))}\n</code></pre></div>`,
     ].join("");
   }
@@ -164,9 +178,10 @@ class Page extends Renderer {
   table(token) {
     const table = super.table(token);
     return [
-      `<div class="table" tabindex="0" role="group" aria-label="Table">${table}</div>`,
+      `<div class="table" tabindex="0" role="group" aria-label="${escapeHtml(t("Table"))}">`,
+      `${table}</div>`,
       `<p class="table-bar"><button type="button" class="code-copy" data-act="csv">`,
-      `Copy as CSV</button></p>`,
+      `${escapeHtml(t("Copy as CSV"))}</button></p>`,
     ].join("");
   }
 
@@ -231,12 +246,14 @@ function drawReference({ label: name }) {
   const number = this.parser.known.numbers.get(name);
   if (this.parser.inButton) return `[${number}]`;
   const { url, path } = this.parser.known.sources.get(name) ?? {};
-  if (url)
+  if (url) {
+    const label = escapeHtml(t("Source {number}: {host}", { number, host: url.host }));
     return [
       `<sup><a class="note-mark" href="${escapeHtml(url.href)}" target="_blank"`,
       ` rel="noreferrer noopener" data-note="${number}"`,
-      ` aria-label="Source ${number}: ${escapeHtml(url.host)}">${number}</a></sup>`,
+      ` aria-label="${label}">${number}</a></sup>`,
     ].join("");
+  }
   if (path)
     return [
       `<sup><span class="source-mark" data-note="${number}">`,
@@ -244,7 +261,7 @@ function drawReference({ label: name }) {
     ].join("");
   return [
     `<sup><button type="button" class="note-mark" data-note="${number}"`,
-    ` aria-label="Footnote ${number}">${number}</button></sup>`,
+    ` aria-label="${escapeHtml(t("Footnote {number}", { number }))}">${number}</button></sup>`,
   ].join("");
 }
 
@@ -271,14 +288,15 @@ export function drawNotes(notes) {
   const items = notes.map(([number, html]) => {
     const back = [
       `<button type="button" class="note-back" data-mark="${number}"`,
-      ` aria-label="Back to mark ${number}">↩</button>`,
+      ` aria-label="${escapeHtml(t("Back to mark {number}", { number }))}">↩</button>`,
     ].join("");
     const end = html.trimEnd();
     const inside = end.endsWith("</p>") ? `${end.slice(0, -4)} ${back}</p>` : `${end}${back}`;
     return `<li tabindex="-1">${inside}</li>`;
   });
   const list = `<ol>${items.join("")}</ol>`;
-  return `<section class="notes" role="group" aria-label="Footnotes">${list}</section>`;
+  const label = escapeHtml(t("Footnotes"));
+  return `<section class="notes" role="group" aria-label="${label}">${list}</section>`;
 }
 
 OPTIONS.renderer = new Page(OPTIONS);

@@ -1,6 +1,7 @@
 // What agents do, in all conversations at once.
 
 import { formatDateTime, formatDuration, formatTime, nameDay, summarizeArgs } from "../format.js";
+import { t } from "../language.js";
 import { html, useEffect } from "../lib.js";
 import { activity, busySessions } from "../list.js";
 import { More, usePages } from "../more.js";
@@ -22,7 +23,7 @@ export function Activity() {
   }, [value]);
   return html`
     <div class="stack wide">
-      <${Section} title="Now">
+      <${Section} title=${t("Now")}>
         ${
           running.length
             ? html`
@@ -30,11 +31,14 @@ export function Activity() {
                   ${running.map((one) => drawRunning(one, value[one.key] === "asking"))}
                 </ul>
               `
-            : html`<${Empty}>Nothing runs.<//>`
+            : html`<${Empty}>${t("Nothing runs.")}<//>`
         }
       <//>
-      <${Section} title="Tools used" note="The latest first.">
-        <${Loaded} result=${{ data: found.rows ?? undefined, error: found.error }} what="activity">
+      <${Section} title=${t("Tools used")} note=${t("The latest first.")}>
+        <${Loaded}
+          result=${{ data: found.rows ?? undefined, error: found.error }}
+          what=${t("activity")}
+        >
           ${(rows) =>
             rows.length
               ? html`
@@ -42,11 +46,15 @@ export function Activity() {
                   ${
                     found.more &&
                     html`
-                      <${More} key=${found.next} more=${found.more} label="Show earlier calls" />
+                      <${More}
+                        key=${found.next}
+                        more=${found.more}
+                        label=${t("Show earlier calls")}
+                      />
                     `
                   }
                 `
-              : html`<${Empty}>No tool was used yet.<//>`}
+              : html`<${Empty}>${t("No tool was used yet.")}<//>`}
         <//>
       <//>
     </div>
@@ -57,8 +65,8 @@ function drawRunning(one, asking) {
   return html`
     <li key=${one.key}>
       <span class=${`dot ${asking ? "asks" : "runs"}`}></span>
-      <a class="grow cut" href=${sessionHref(one.name)}>${one.title || "Untitled"}</a>
-      <span class="tag">${asking ? "waits for an answer" : "running"}</span>
+      <a class="grow cut" href=${sessionHref(one.name)}>${one.title || t("Untitled")}</a>
+      <span class="tag">${asking ? t("waits for an answer") : t("running")}</span>
     </li>
   `;
 }
@@ -68,7 +76,7 @@ function drawCall(one) {
     <li key=${`${one.session_id} ${one.tool_call_id}`}>
       <span class="tiny muted num">
         ${
-          nameDay(one.timestamp) === "Today"
+          nameDay(one.timestamp) === nameDay(Date.now() / 1000)
             ? formatTime(one.timestamp)
             : formatDateTime(one.timestamp)
         }
@@ -81,13 +89,13 @@ function drawCall(one) {
         one.type === "tool_result"
           ? html`
               <span class=${`tag ${one.success ? "good" : "bad"}`}>
-                ${one.success ? "done" : "failed"}
+                ${one.success ? t("done") : t("failed")}
                 ${one.duration_ms ? ` · ${formatDuration(one.duration_ms / 1000)}` : ""}
               </span>
             `
-          : html`<span class="tag">called</span>`
+          : html`<span class="tag">${t("called")}</span>`
       }
-      <a class="small" href=${sessionHref(one.session_id)}>open</a>
+      <a class="small" href=${sessionHref(one.session_id)}>${t("open")}</a>
     </li>
   `;
 }

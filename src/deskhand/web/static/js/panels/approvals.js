@@ -3,18 +3,20 @@
 import { call, post, sessionPath } from "../api.js";
 import { isEdit, ProposedDiff } from "../diff.js";
 import { formatDateTime } from "../format.js";
+import { t, tRich } from "../language.js";
 import { html, useEffect } from "../lib.js";
 import { asks } from "../list.js";
 import { announce, attempt, hasScope, sessionHref } from "../state.js";
 import { ConfirmButton, Empty, Loaded, Section, useFetch } from "./parts.js";
 
 const WORDS = {
-  once: "Allow once",
-  always: "Always exactly this",
-  no: "Do not allow",
-  never: "Never exactly this",
+  once: t("Allow once"),
+  always: t("Always exactly this"),
+  no: t("Do not allow"),
+  never: t("Never exactly this"),
 };
-const ALL = { once: "Allow all once", each: "Ask one by one", no: "Allow none" };
+const VERDICTS = { always: t("always"), never: t("never") };
+const ALL = { once: t("Allow all once"), each: t("Ask one by one"), no: t("Allow none") };
 
 export function Approvals() {
   const waiting = useFetch("/api/approvals");
@@ -26,38 +28,38 @@ export function Approvals() {
   const answerAsk = (one, choice) =>
     attempt(async () => {
       await post(sessionPath(one.name, `/asks/${encodeURIComponent(one.ask_id)}`), { choice });
-      announce("Answered");
+      announce(t("Answered"));
       waiting.reload();
       grants.reload();
     });
   const revokeGrant = (id) =>
     attempt(async () => {
       await call("DELETE", `/api/grants/${encodeURIComponent(id)}`);
-      announce("Taken back");
+      announce(t("Taken back"));
       grants.reload();
     });
   return html`
     <div class="stack wide">
       <${Section}
-        title="Waiting for an answer"
-        note="Any approver may answer, here or in the chat. The first answer counts."
+        title=${t("Waiting for an answer")}
+        note=${t("Any approver may answer, here or in the chat. The first answer counts.")}
       >
-        <${Loaded} result=${waiting} what="approvals">
+        <${Loaded} result=${waiting} what=${t("approvals")}>
           ${(all) =>
             all.length
               ? html`<ul class="rows">${all.map((one) => drawWaiting(one, answerAsk))}</ul>`
-              : html`<${Empty}>Nothing is waiting.<//>`}
+              : html`<${Empty}>${t("Nothing is waiting.")}<//>`}
         <//>
       <//>
       <${Section}
-        title="Standing answers"
-        note="Identical calls are allowed or blocked without asking."
+        title=${t("Standing answers")}
+        note=${t("Identical calls are allowed or blocked without asking.")}
       >
-        <${Loaded} result=${grants} what="standing answers">
+        <${Loaded} result=${grants} what=${t("standing answers")}>
           ${(all) =>
             all.length
               ? html`<ul class="rows">${all.map((one) => drawGrant(one, revokeGrant))}</ul>`
-              : html`<${Empty}>No standing answers. “Always allow exactly this” adds one.<//>`}
+              : html`<${Empty}>${t("No standing answers. “Always allow exactly this” adds one.")}<//>`}
         <//>
       <//>
     </div>
@@ -74,14 +76,24 @@ function drawWaiting(one, answerAsk) {
           one.reason &&
           html`
             <span class="small muted">
-              Asked because ${one.reason}
-              ${one.source ? ` (from ${one.source})` : ""}.${" "}
+              ${
+                one.source
+                  ? t("Asked because {reason} (from {source}).", {
+                      reason: one.reason,
+                      source: one.source,
+                    })
+                  : t("Asked because {reason}.", { reason: one.reason })
+              }${" "}
             </span>
           `
         }
         <span class="small muted">
-          Until ${formatDateTime(one.until)}, in${" "}
-          <a href=${sessionHref(one.name)}>${one.title || "this conversation"}</a>
+          ${tRich("Until {date}, in {conversation}", {
+            date: formatDateTime(one.until),
+            conversation: html`
+              <a href=${sessionHref(one.name)}>${one.title || t("this conversation")}</a>
+            `,
+          })}
         </span>
       </span>
       ${
@@ -113,16 +125,18 @@ function drawGrant(one, revokeGrant) {
       <span class="grow">
         <pre class="exact" tabindex="0">${one.tool} ${one.arguments}</pre>
         <span class="small muted">
-          ${[`${one.by} said so`, formatDateTime(one.at), one.agent].join(" · ")}
+          ${[t("{name} said so", { name: one.by }), formatDateTime(one.at), one.agent].join(" · ")}
         </span>
       </span>
-      <span class=${`tag ${one.verdict === "never" ? "bad" : "good"}`}>${one.verdict}</span>
+      <span class=${`tag ${one.verdict === "never" ? "bad" : "good"}`}>
+        ${VERDICTS[one.verdict] ?? one.verdict}
+      </span>
       ${
         hasScope("approve") &&
         html`
           <${ConfirmButton}
-            label="Revoke"
-            confirm="Yes, ask again"
+            label=${t("Revoke")}
+            confirm=${t("Yes, ask again")}
             onYes=${() => revokeGrant(one.id)}
           />
         `

@@ -2,14 +2,16 @@
 
 import { get, post } from "../api.js";
 import { displayPath, FileChanges } from "../diff.js";
-import { formatDateTime, pluralize } from "../format.js";
+import { formatDateTime } from "../format.js";
+import { t, tCount } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { activity } from "../list.js";
 import { announce, attempt, hasScope, sessionHref } from "../state.js";
 import { Empty, Loaded, Section, useFetch } from "./parts.js";
 
 const LIMIT = 50;
-const LABELS = { undo: "Undo", redo: "Redo" };
+const DID = { made: t("made"), changed: t("changed"), removed: t("removed") };
+const LABELS = { undo: t("Undo"), redo: t("Redo") };
 
 export function Changes() {
   const [before, setBefore] = useState(0);
@@ -28,13 +30,12 @@ export function Changes() {
   return html`
     <div class="stack wide">
       <${Section}
-        title="What was changed"
-        note=${
-          "The latest first. What somebody changed since is not overwritten, and an undo can be " +
-          "taken back."
-        }
+        title=${t("What was changed")}
+        note=${t(
+          "The latest first. What somebody changed since is not overwritten, and an undo can be taken back.",
+        )}
       >
-        <${Loaded} result=${found} what="changes">
+        <${Loaded} result=${found} what=${t("changes")}>
           ${(data) => html`
             ${
               data.changes.length
@@ -56,8 +57,8 @@ export function Changes() {
                     <${Empty}>
                       ${
                         before
-                          ? "Nothing was changed before that."
-                          : "No file and no key-value was changed yet."
+                          ? t("Nothing was changed before that.")
+                          : t("No file and no key-value was changed yet.")
                       }
                     <//>
                   `
@@ -70,7 +71,7 @@ export function Changes() {
                     before > 0 &&
                     html`
                       <button type="button" class="btn little" onClick=${() => setBefore(0)}>
-                        The latest
+                        ${t("The latest")}
                       </button>
                     `
                   }
@@ -82,7 +83,7 @@ export function Changes() {
                         class="btn little"
                         onClick=${() => setBefore(data.more)}
                       >
-                        Earlier
+                        ${t("Earlier")}
                       </button>
                     `
                   }
@@ -94,6 +95,11 @@ export function Changes() {
       <//>
     </div>
   `;
+}
+
+function describePlace({ did, kept }) {
+  const what = DID[did] ?? did;
+  return kept ? what : t("{what}, not kept", { what });
 }
 
 function Change({ one, said, take }) {
@@ -117,7 +123,7 @@ function Change({ one, said, take }) {
   return html`
     <li>
       <span class="grow">
-        <strong>${one.tool || "changed"}</strong>${" "}
+        <strong>${one.tool || t("changed")}</strong>${" "}
         <span class=${`cut ${gone ? "muted" : ""}`}>${one.what}</span>
         <span class="small muted">
           ${formatDateTime(one.at)} ·${" "}
@@ -127,10 +133,10 @@ function Change({ one, said, take }) {
             aria-expanded=${String(places !== null)}
             onClick=${togglePlaces}
           >
-            ${pluralize(one.count, "change")}
+            ${tCount(one.count, "{count} change", "{count} changes")}
           </button>
-          ${one.session && html` · <a href=${sessionHref(one.session)}>conversation</a>`}
-          ${one.person ? ` · for ${one.person}` : ""}
+          ${one.session && html` · <a href=${sessionHref(one.session)}>${t("conversation")}</a>`}
+          ${one.person ? ` · ${t("for {person}", { person: one.person })}` : ""}
         </span>
         ${
           places &&
@@ -145,11 +151,16 @@ function Change({ one, said, take }) {
                       (each) => html`
                         <li key=${each.place}>
                           <code>${displayPath(each.place)}</code>${" "}
-                          <span class="muted">${each.did}${each.kept ? "" : ", not kept"}</span>
+                          <span class="muted">${describePlace(each)}</span>
                         </li>
                       `,
                     )}
-                    ${places.more > 0 && html`<li class="muted">and ${places.more} more</li>`}
+                    ${
+                      places.more > 0 &&
+                      html`
+                        <li class="muted">${t("and {count} more", { count: places.more })}</li>
+                      `
+                    }
                   </ul>
                 `
               }
@@ -166,7 +177,7 @@ function Change({ one, said, take }) {
                 hasScope("chat") &&
                 html`
                   <button type="button" class="btn little bad" onClick=${() => take(one, true)}>
-                    Undo anyway and keep a copy
+                    ${t("Undo anyway and keep a copy")}
                   </button>
                 `
               }
@@ -174,7 +185,7 @@ function Change({ one, said, take }) {
           `
         }
       </span>
-      ${gone && html`<span class="tag">undone</span>`}
+      ${gone && html`<span class="tag">${t("undone")}</span>`}
       ${
         one.can &&
         hasScope("chat") &&

@@ -1,5 +1,6 @@
 // Charts as SVG. Each comes with a sentence that says what it shows, and with all of it as a table.
 
+import { t } from "../language.js";
 import { html } from "../lib.js";
 import { Folded, useSomeRows } from "./parts.js";
 
@@ -111,7 +112,7 @@ export function ShareChart({ rows, pick, picked }) {
  * `[heading, cell(row)]`; the first cell names the row.
  */
 export const ChartTable = ({ rows, columns, name }) => html`
-  <${Folded} summary="Show as a table">
+  <${Folded} summary=${t("Show as a table")}>
     ${() => html`<${Rows} rows=${rows} columns=${columns} name=${name} />`}
   <//>
 `;

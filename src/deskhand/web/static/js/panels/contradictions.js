@@ -1,6 +1,7 @@
 // Pairs of memories that cannot both hold: a person keeps one of them, or both.
 
 import { capitalize, formatDateTime } from "../format.js";
+import { t } from "../language.js";
 import { html } from "../lib.js";
 import { hasScope } from "../state.js";
 import { Section } from "./parts.js";
@@ -9,13 +10,12 @@ export function Contradictions({ found, changeFact }) {
   if (!found.data?.length) return null;
   return html`
     <${Section}
-      title="Which is right?"
-      note=${
-        "These contradict each other by their form: the same thing, with another value. No " +
-        "model was asked, so contradictions in other words are not found."
-      }
+      title=${t("Which is right?")}
+      note=${t(
+        "These contradict each other by their form: the same thing, with another value. No model was asked, so contradictions in other words are not found.",
+      )}
     >
-      <ul class="rows" aria-label="Contradictions">
+      <ul class="rows" aria-label=${t("Contradictions")}>
         ${found.data.map(
           (pair) => html`
             <${ContradictionRow}
@@ -38,7 +38,7 @@ function ContradictionRow({ pair, changeFact }) {
       newer.id,
       "decide",
       { other: older.id, both: true },
-      { said: "Both are kept, and you are not asked again." },
+      { said: t("Both are kept, and you are not asked again.") },
     );
   return html`
     <li class="tall">
@@ -51,11 +51,11 @@ function ContradictionRow({ pair, changeFact }) {
             ? html`
                 <div class="row">
                   <button type="button" class="btn little quiet" onClick=${keepBoth}>
-                    Both are right
+                    ${t("Both are right")}
                   </button>
                 </div>
               `
-            : html`<span class="small muted">Only an owner can decide.</span>`
+            : html`<span class="small muted">${t("Only an owner can decide.")}</span>`
         }
       </div>
     </li>
@@ -68,7 +68,10 @@ function drawSide(fact, other, mayChange, changeFact) {
       fact.id,
       "decide",
       { other: other.id },
-      { said: `“${fact.text}” is kept. The other one is closed.`, undo: () => other.id },
+      {
+        said: t("“{text}” is kept. The other one is closed.", { text: fact.text }),
+        undo: () => other.id,
+      },
     );
   return html`
     <div class="row">
@@ -82,10 +85,10 @@ function drawSide(fact, other, mayChange, changeFact) {
           <button
             type="button"
             class="btn little"
-            aria-label=${`Keep: ${fact.text}`}
+            aria-label=${t("Keep: {text}", { text: fact.text })}
             onClick=${keepThis}
           >
-            Keep this
+            ${t("Keep this")}
           </button>
         `
       }

@@ -3,13 +3,14 @@
 import { call } from "../api.js";
 import { formatBytes, formatDateTime } from "../format.js";
 import { Icon, IconButton } from "../icons.js";
+import { t } from "../language.js";
 import { html, useRef, useState } from "../lib.js";
 import { currentAgent, fileQuery, openPreview, workspaceFile } from "../preview.js";
 import { announce, attempt, hasScope, route } from "../state.js";
 import { Gallery } from "./gallery.js";
 import { Empty, Loaded, useFetch } from "./parts.js";
 
-const VIEWS = { workspace: "Workspace", made: "Made here" };
+const VIEWS = { workspace: t("Workspace"), made: t("Made here") };
 
 export function Files() {
   const [view, setView] = useState("workspace");
@@ -17,7 +18,7 @@ export function Files() {
     ${
       route.value.name &&
       html`
-        <div class="tabs file-views" role="group" aria-label="Which files">
+        <div class="tabs file-views" role="group" aria-label=${t("Which files")}>
           ${Object.entries(VIEWS).map(
             ([name, words]) => html`
               <button
@@ -51,7 +52,7 @@ function Workspace() {
       call("POST", `/api/files?agent=${agent}&subdir=${subdir}`, form),
     );
     if (answer) {
-      announce(`Uploaded ${answer.uploaded.join(", ")}`);
+      announce(t("Uploaded {names}", { names: answer.uploaded.join(", ") }));
       found.reload();
     }
   };
@@ -73,8 +74,10 @@ function Workspace() {
       onDrop=${dropFiles}
     >
       <div class="row crumbs">
-        <nav class="grow cut" aria-label="Folder">
-          <button type="button" class="link" onClick=${() => setFolder(".")}>workspace</button>
+        <nav class="grow cut" aria-label=${t("Folder")}>
+          <button type="button" class="link" onClick=${() => setFolder(".")}>
+            ${t("workspace")}
+          </button>
           ${parts.map(
             (part, i) => html`
               <span class="muted"> / </span>
@@ -96,7 +99,7 @@ function Workspace() {
               multiple
               hidden
               ref=${picker}
-              aria-label="Files to upload"
+              aria-label=${t("Files to upload")}
               onChange=${(event) => {
                 uploadFiles([...event.target.files]);
                 event.target.value = "";
@@ -105,14 +108,14 @@ function Workspace() {
             <${IconButton}
               name="upload"
               little
-              label="Upload files into this folder"
+              label=${t("Upload files into this folder")}
               onClick=${() => picker.current.click()}
             />
           `
         }
-        <${IconButton} name="retry" little label="Refresh" onClick=${found.reload} />
+        <${IconButton} name="retry" little label=${t("Refresh")} onClick=${found.reload} />
       </div>
-      <${Loaded} result=${found} what="files">
+      <${Loaded} result=${found} what=${t("files")}>
         ${(entries) =>
           entries.length
             ? html`
@@ -121,7 +124,9 @@ function Workspace() {
                 </ul>
               `
             : html`
-                <${Empty}>This folder is empty. Drop files here, or ask Deskhand to make some.<//>
+                <${Empty}>
+                  ${t("This folder is empty. Drop files here, or ask Deskhand to make some.")}
+                <//>
               `}
       <//>
     </div>

@@ -3,6 +3,7 @@
 import { sessionPath } from "../api.js";
 import { formatBytes, formatDateTime } from "../format.js";
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { isPicture, openPreview, sentFile, workspaceFile } from "../preview.js";
 import { route } from "../state.js";
@@ -18,7 +19,7 @@ export function Gallery() {
     if (!open) found.reload();
   }, [open]);
   return html`
-    <${Loaded} result=${found} what="files">
+    <${Loaded} result=${found} what=${t("files")}>
       ${(made) => {
         const shown = [...made.map(describeMade), ...listSent(made)];
         return shown.length
@@ -27,7 +28,7 @@ export function Gallery() {
                 ${shown.map((one) => html`<li key=${one.key}><${Card} one=${one} /></li>`)}
               </ul>
             `
-          : html`<${Empty}>No file was made in this conversation yet.<//>`;
+          : html`<${Empty}>${t("No file was made in this conversation yet.")}<//>`;
       }}
     <//>
   `;

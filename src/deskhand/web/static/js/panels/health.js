@@ -1,12 +1,23 @@
 // Whether all is well, in a sentence; what to do about what is not; and, folded, the details.
 
-import { capitalize, formatDateTime, pluralize } from "../format.js";
+import { capitalize, formatDateTime } from "../format.js";
+import { t, tCount, tRich } from "../language.js";
 import { html, useEffect } from "../lib.js";
 import { hasScope, health } from "../state.js";
 import { Folded, Loaded, useFetch } from "./parts.js";
 
 const TONES = { ok: "good", starting: "", degraded: "warn", down: "bad" };
 const LEVELS = { good: "good", note: "warn", bad: "bad" };
+/** What is said for the state of a part, and for the level of a check. */
+const STATES = {
+  ok: t("ok"),
+  starting: t("starting"),
+  degraded: t("degraded"),
+  down: t("down"),
+  good: t("good"),
+  note: t("note"),
+  bad: t("bad"),
+};
 /**
  * What to do about a part that is not well, by the beginning of its name: the title, the advice, and
  * the page of the settings or the command that does it. A check of the same name knows better.
@@ -14,71 +25,78 @@ const LEVELS = { good: "good", note: "warn", bad: "bad" };
 const ADVICE = [
   {
     begin: "store",
-    title: "The database cannot be written, or the disk is almost full",
-    advice: "Free some space on the disk of this machine.",
+    title: t("The database cannot be written, or the disk is almost full"),
+    advice: t("Free some space on the disk of this machine."),
   },
   {
     begin: "owed",
-    title: "Messages wait to be sent",
-    advice: "They are sent as soon as their channel works again. Check its token.",
-    page: ["setup", "Set up"],
+    title: t("Messages wait to be sent"),
+    advice: t("They are sent as soon as their channel works again. Check its token."),
+    page: ["setup", t("Set up")],
   },
   {
     begin: "channel ",
-    title: "A channel does not work",
-    advice: "Check its token. Deskhand tries again by itself.",
-    page: ["setup", "Set up"],
+    title: t("A channel does not work"),
+    advice: t("Check its token. Deskhand tries again by itself."),
+    page: ["setup", t("Set up")],
   },
   {
     begin: "model ",
-    title: "A provider of models does not answer",
-    advice: "Test its key, or choose another model.",
-    page: ["setup", "Set up"],
+    title: t("A provider of models does not answer"),
+    advice: t("Test its key, or choose another model."),
+    page: ["setup", t("Set up")],
   },
   {
     begin: "configuration",
-    title: "Not all of the configuration is in use",
-    advice: "Correct a value that is named here; the file is read again by itself. Else restart.",
-    page: ["settings", "Configuration"],
+    title: t("Not all of the configuration is in use"),
+    advice: t(
+      "Correct a value that is named here; the file is read again by itself. Else restart.",
+    ),
+    page: ["settings", t("Configuration")],
   },
   {
     begin: "jobs",
-    title: "Jobs are paused",
-    advice: "Resume them when the reason is gone.",
-    page: ["jobs", "Jobs"],
+    title: t("Jobs are paused"),
+    advice: t("Resume them when the reason is gone."),
+    page: ["jobs", t("Jobs")],
   },
   {
     begin: "alerts",
-    title: "Alerts reached nobody",
-    advice: "Read them, and connect a channel so that they reach you.",
+    title: t("Alerts reached nobody"),
+    advice: t("Read them, and connect a channel so that they reach you."),
     command: "deskhand alerts",
   },
   {
     begin: "people",
-    title: "Users cannot be read",
-    advice: "Look at who may do what.",
+    title: t("Users cannot be read"),
+    advice: t("Look at who may do what."),
     command: "deskhand pair list",
   },
   {
     begin: "sandbox",
-    title: "Commands cannot be run",
-    advice: "Let the examination find out why.",
+    title: t("Commands cannot be run"),
+    advice: t("Let the examination find out why."),
     command: "deskhand doctor",
   },
   {
     begin: "workers",
-    title: "No server runs",
-    advice: "Start it.",
+    title: t("No server runs"),
+    advice: t("Start it."),
     command: "deskhand serve",
   },
-  { begin: "", title: "A part does not work", advice: "Read the log.", command: "deskhand logs" },
+  {
+    begin: "",
+    title: t("A part does not work"),
+    advice: t("Read the log."),
+    command: "deskhand logs",
+  },
 ];
 /** Where on these pages something can be done about a check. */
 const CHECK_PAGES = {
-  models: ["models", "Models and skills"],
-  channels: ["setup", "Set up"],
-  people: ["people", "People and pairing"],
-  configuration: ["settings", "Configuration"],
+  models: ["models", t("Models and skills")],
+  channels: ["setup", t("Set up")],
+  people: ["people", t("People and pairing")],
+  configuration: ["settings", t("Configuration")],
 };
 
 export function Health() {
@@ -95,15 +113,15 @@ export function Health() {
   };
   return html`
     <div class="stack wide">
-      <${Loaded} result=${found} what="health">
+      <${Loaded} result=${found} what=${t("health")}>
         ${(data) => html`<${Report} data=${data} checks=${checks} reload=${reload} />`}
       <//>
       <div class="stack">
         ${found.data && html`<${Parts} parts=${found.data.components} />`}
         ${hasScope("admin") && html`<${Checks} checks=${checks} />`}
-        <${Folded} summary="Version, model and agents">
+        <${Folded} summary=${t("Version, model and agents")}>
           ${() => html`
-            <${Loaded} result=${status} what="the status">
+            <${Loaded} result=${status} what=${t("the status")}>
               ${(data) => html`<${Facts} data=${data} />`}
             <//>
           `}
@@ -149,7 +167,7 @@ const describeCheck = (check, i) => ({
   id: `${check.name} ${i}`,
   title: capitalize(check.name),
   text: check.text,
-  advice: check.remedy ? "" : "Correct this, and look again.",
+  advice: check.remedy ? "" : t("Correct this, and look again."),
   page: CHECK_PAGES[check.name],
   command: check.remedy,
   bad: true,
@@ -159,10 +177,10 @@ function Report({ data, checks, reload }) {
   const examined = !hasScope("admin") || checks.data !== undefined || checks.error;
   const findings = listFindings(data.components, checks.data ?? []);
   return html`
-    <section class="section" aria-label="Now">
+    <section class="section" aria-label=${t("Now")}>
       <header>
         <p class="verdict" role="status">${describeAll(data, findings, examined)}</p>
-        <button type="button" class="btn little" onClick=${reload}>Look again</button>
+        <button type="button" class="btn little" onClick=${reload}>${t("Look again")}</button>
       </header>
       ${
         findings.length > 0 &&
@@ -180,12 +198,14 @@ function describeAll(data, findings, examined) {
   if (findings.length)
     return html`
       <span class="dot bad"></span>
-      <strong>${pluralize(findings.length, "thing needs", "things need")} you.</strong>
+      <strong>
+        ${tCount(findings.length, "{count} thing needs you.", "{count} things need you.")}
+      </strong>
     `;
   if (data.status === "starting")
-    return html`<span class="spin"></span> <strong>Deskhand is starting.</strong>`;
-  if (!examined) return html`<span class="spin"></span> Looking at everything…`;
-  return html`<span class="dot good"></span> <strong>All is well.</strong>`;
+    return html`<span class="spin"></span> <strong>${t("Deskhand is starting.")}</strong>`;
+  if (!examined) return html`<span class="spin"></span> ${t("Looking at everything…")}`;
+  return html`<span class="dot good"></span> <strong>${t("All is well.")}</strong>`;
 }
 
 const Finding = ({ finding }) => html`
@@ -196,7 +216,7 @@ const Finding = ({ finding }) => html`
         ${finding.text}${finding.when ? ` (${formatDateTime(finding.when)})` : ""}
       </span>
       <span class="small">
-        What to do: ${finding.advice}
+        ${t("What to do: {advice}", { advice: finding.advice })}
         ${finding.command && html`${" "}<code class="wrap">${finding.command}</code>`}
       </span>
     </span>
@@ -210,7 +230,9 @@ const Finding = ({ finding }) => html`
 // ------------------------------------------------------------------ details
 
 const Parts = ({ parts }) => html`
-  <${Folded} summary=${`${pluralize(parts.length, "part")}, one by one`}>
+  <${Folded}
+    summary=${tCount(parts.length, "{count} part, one by one", "{count} parts, one by one")}
+  >
     ${() => html`<${PartRows} parts=${parts} />`}
   <//>
 `;
@@ -225,8 +247,10 @@ const PartRows = ({ parts }) => html`
               <span class="small muted">
                 ${[
                   one.detail,
-                  one.last_success_at ? `last worked ${formatDateTime(one.last_success_at)}` : "",
-                  one.restarts ? `restarted ${one.restarts}×` : "",
+                  one.last_success_at
+                    ? t("last worked {date}", { date: formatDateTime(one.last_success_at) })
+                    : "",
+                  one.restarts ? t("restarted {count}×", { count: one.restarts }) : "",
                 ]
                   .filter(Boolean)
                   .join(" · ")}
@@ -241,7 +265,7 @@ const PartRows = ({ parts }) => html`
                 `
               }
             </span>
-            <span class=${`tag ${TONES[one.state] ?? ""}`}>${one.state}</span>
+            <span class=${`tag ${TONES[one.state] ?? ""}`}>${STATES[one.state] ?? one.state}</span>
           </li>
         `,
       )}
@@ -252,11 +276,11 @@ const PartRows = ({ parts }) => html`
 function Checks({ checks }) {
   const of = (all, level) => all.filter((one) => one.level === level);
   return html`
-    <${Loaded} result=${checks} what="the checks">
+    <${Loaded} result=${checks} what=${t("the checks")}>
       ${(all) =>
         [
-          ["note", (count) => pluralize(count, "suggestion")],
-          ["good", (count) => `${pluralize(count, "check")} passed`],
+          ["note", (count) => tCount(count, "{count} suggestion", "{count} suggestions")],
+          ["good", (count) => tCount(count, "{count} check passed", "{count} checks passed")],
         ]
           .filter(([level]) => of(all, level).length)
           .map(
@@ -280,10 +304,16 @@ const CheckRows = ({ checks }) => html`
             <span class="small muted">${one.text}</span>
             ${
               one.remedy &&
-              html`<span class="small">To do: <code class="wrap">${one.remedy}</code></span>`
+              html`
+                <span class="small">
+                  ${tRich("To do: {command}", {
+                    command: html`<code class="wrap">${one.remedy}</code>`,
+                  })}
+                </span>
+              `
             }
           </span>
-          <span class=${`tag ${LEVELS[one.level] ?? ""}`}>${one.level}</span>
+          <span class=${`tag ${LEVELS[one.level] ?? ""}`}>${STATES[one.level] ?? one.level}</span>
         </li>
       `,
     )}
@@ -292,15 +322,15 @@ const CheckRows = ({ checks }) => html`
 
 const Facts = ({ data }) => html`
   <dl class="facts">
-    <dt>Version</dt>
+    <dt>${t("Version")}</dt>
     <dd>${data.version || "–"}</dd>
-    <dt>Model</dt>
-    <dd>${data.provider ? `${data.provider}/${data.model}` : data.model || "none"}</dd>
-    <dt>Agents</dt>
+    <dt>${t("Model")}</dt>
+    <dd>${data.provider ? `${data.provider}/${data.model}` : data.model || t("none")}</dd>
+    <dt>${t("Agents")}</dt>
     <dd>${data.agents.join(", ")}</dd>
-    <dt>Conversations</dt>
+    <dt>${t("Conversations")}</dt>
     <dd>${data.sessions}</dd>
-    <dt>Running since</dt>
+    <dt>${t("Running since")}</dt>
     <dd>${formatDateTime(data.started_at)}</dd>
   </dl>
 `;

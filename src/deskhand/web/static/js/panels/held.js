@@ -1,6 +1,7 @@
 // Files that are held back from prompts: the reason, the text of each, and an owner's approval.
 
 import { post } from "../api.js";
+import { t } from "../language.js";
 import { html, useState } from "../lib.js";
 import { announce, attempt } from "../state.js";
 import { ConfirmButton, Loaded, Section, Toggle, useFetch } from "./parts.js";
@@ -9,18 +10,17 @@ export function HeldFiles() {
   const found = useFetch("/api/held");
   const [open, setOpen] = useState("");
   return html`
-    <${Loaded} result=${found} what="held back files">
+    <${Loaded} result=${found} what=${t("held back files")}>
       ${(all) =>
         all.length > 0 &&
         html`
           <${Section}
-            title="Held back files"
-            note=${
-              "They would tell an agent what to do, and are left out until you have read and " +
-              "approved them."
-            }
+            title=${t("Held back files")}
+            note=${t(
+              "They would tell an agent what to do, and are left out until you have read and approved them.",
+            )}
           >
-            <ul class="rows" aria-label="Held back files">
+            <ul class="rows" aria-label=${t("Held back files")}>
               ${all.map(
                 (one) => html`
                   <li key=${one.path} class=${open === one.path ? "wrap tall" : ""}>
@@ -32,7 +32,9 @@ export function HeldFiles() {
                     >
                       <strong>${one.shown}</strong>
                       <span class="small muted">
-                        ${[one.agent && `for ${one.agent}`, one.why].filter(Boolean).join(" · ")}
+                        ${[one.agent && t("for {agent}", { agent: one.agent }), one.why]
+                          .filter(Boolean)
+                          .join(" · ")}
                       </span>
                     </button>
                     ${
@@ -64,16 +66,20 @@ function HeldFile({ path, shown, reload }) {
   const approveFile = (digest) =>
     attempt(async () => {
       await post("/api/held/approve", { path, digest });
-      announce(`${shown} is approved`);
+      announce(t("{name} is approved", { name: shown }));
       reload();
     });
   return html`
     <div class="grow stack">
-      <${Loaded} result=${found} what="this file">
+      <${Loaded} result=${found} what=${t("this file")}>
         ${(one) => html`
           <div class="field">
-            <span>All of its text</span>
-            <pre class="exact whole" tabindex="0" aria-label=${`The text of ${shown}`}>
+            <span>${t("All of its text")}</span>
+            <pre
+              class="exact whole"
+              tabindex="0"
+              aria-label=${t("The text of {name}", { name: shown })}
+            >
               ${one.text}
             </pre>
           </div>
@@ -84,17 +90,18 @@ function HeldFile({ path, shown, reload }) {
                     SHA-256 <code>${one.digest}</code>.${" "}
                     ${
                       one.bound
-                        ? "If it changes, it is held back until you approve it again."
-                        : "Deskhand writes this file itself, so a change alone does not hold it back."
+                        ? t("If it changes, it is held back until you approve it again.")
+                        : t(
+                            "Deskhand writes this file itself, so a change alone does not hold it back.",
+                          )
                     }
                   </p>
                   <${Toggle}
                     enabled=${read}
-                    label="I have read all of it"
-                    note=${
-                      "From now on I am responsible for what it says, for everybody who talks " +
-                      "to this agent."
-                    }
+                    label=${t("I have read all of it")}
+                    note=${t(
+                      "From now on I am responsible for what it says, for everybody who talks to this agent.",
+                    )}
                     set=${setRead}
                   />
                   <div class="row">
@@ -102,15 +109,19 @@ function HeldFile({ path, shown, reload }) {
                       read &&
                       html`
                         <${ConfirmButton}
-                          label="Approve it"
-                          confirm="Yes, exactly this"
+                          label=${t("Approve it")}
+                          confirm=${t("Yes, exactly this")}
                           onYes=${() => approveFile(one.digest)}
                         />
                       `
                     }
                   </div>
                 `
-              : html`<p class="note warn">It cannot be approved: ${one.problem}.</p>`
+              : html`
+                  <p class="note warn">
+                    ${t("It cannot be approved: {problem}.", { problem: one.problem })}
+                  </p>
+                `
           }
         `}
       <//>

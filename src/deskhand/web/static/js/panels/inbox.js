@@ -5,6 +5,7 @@ import { DrawerButton } from "../drawer-button.js";
 import { formatDateTime, formatDuration, formatTime, nameDay } from "../format.js";
 import { Icon } from "../icons.js";
 import { clearInboxCount, inboxChanges } from "../inbox-count.js";
+import { t } from "../language.js";
 import { html, useEffect, useRef } from "../lib.js";
 import { asks } from "../list.js";
 import { More, usePages } from "../more.js";
@@ -14,8 +15,9 @@ import { PushDevices } from "./push-devices.js";
 
 const readPage = ({ items, more }) => ({ rows: items, next: more });
 const isSame = (one, other) => one.seq === other.seq;
-const formatWhen = (at) => (nameDay(at) === "Today" ? formatTime(at) : nameDay(at));
-const BY = { you: "", job: "job", agent: "sub-agent" };
+const formatWhen = (at) =>
+  nameDay(at) === nameDay(Date.now() / 1000) ? formatTime(at) : nameDay(at);
+const BY = { you: "", job: t("job"), agent: t("sub-agent") };
 
 export function Inbox() {
   const found = usePages("/api/inbox?limit=30", readPage);
@@ -37,32 +39,52 @@ export function Inbox() {
     <div class="settings-view">
       <header class="head">
         <${DrawerButton} />
-        <h1 class="title">Inbox</h1>
+        <h1 class="title">${t("Inbox")}</h1>
         <span class="grow"></span>
         ${
           fresh.length > 0 &&
-          html`<button type="button" class="btn little" onClick=${markSeen}>Mark all as read</button>`
+          html`
+            <button type="button" class="btn little" onClick=${markSeen}>
+              ${t("Mark all as read")}
+            </button>
+          `
         }
       </header>
-      <div class="page inbox" id="page" role="region" aria-label="Inbox" tabindex="-1" ref=${top}>
+      <div
+        class="page inbox"
+        id="page"
+        role="region"
+        aria-label=${t("Inbox")}
+        tabindex="-1"
+        ref=${top}
+      >
         <div class="stack wide">
           ${asks.value.length > 0 && html`<${Waiting} />`}
-          <${Loaded} result=${{ data: found.rows ?? undefined, error: found.error }} what="the inbox">
+          <${Loaded}
+            result=${{ data: found.rows ?? undefined, error: found.error }}
+            what=${t("the inbox")}
+          >
             ${(rows) =>
               rows.length
                 ? html`
                     ${
                       fresh.length > 0 &&
-                      html`<${Section} title="New"><${Items} rows=${fresh} /><//>`
+                      html`<${Section} title=${t("New")}><${Items} rows=${fresh} /><//>`
                     }
                     ${
                       (fresh.length < rows.length || found.more) &&
                       html`
-                        <${Section} title="Earlier">
+                        <${Section} title=${t("Earlier")}>
                           <${Items} rows=${rows.filter((one) => !one.is_new)} />
                           ${
                             found.more &&
-                            html`<${More} key=${found.next} more=${found.more} label="Show earlier" />`
+                            html`
+                              <${More}
+                                key=${found.next}
+                                more=${found.more}
+                                label=${t("Show earlier")}
+                              />
+                            `
                           }
                         <//>
                       `
@@ -70,10 +92,9 @@ export function Inbox() {
                   `
                 : html`
                     <${Empty}>
-                      ${
-                        "When an agent asks you, finishes long work or a job, or fails, it is " +
-                        "listed here, whatever conversation it belongs to."
-                      }
+                      ${t(
+                        "When an agent asks you, finishes long work or a job, or fails, it is listed here, whatever conversation it belongs to.",
+                      )}
                     <//>
                   `}
           <//>
@@ -86,19 +107,19 @@ export function Inbox() {
 
 function Waiting() {
   return html`
-    <${Section} title="Waits for you">
+    <${Section} title=${t("Waits for you")}>
       <ul class="rows">
         ${asks.value.map(
           (ask) => html`
             <li key=${ask.ask_id ?? ask.key}>
               <${Icon} name="ask" />
               <span class="grow">
-                <a href=${sessionHref(ask.name)}>${ask.title || "Untitled"}</a>
+                <a href=${sessionHref(ask.name)}>${ask.title || t("Untitled")}</a>
                 <span class="small muted">
                   ${(ask.question || "").split("\n")[0].slice(0, 160)}
                 </span>
               </span>
-              <a class="btn little" href=${sessionHref(ask.name)}>Answer</a>
+              <a class="btn little" href=${sessionHref(ask.name)}>${t("Answer")}</a>
             </li>
           `,
         )}
@@ -116,8 +137,8 @@ function Items({ rows }) {
             <${Icon} name=${one.kind === "failed" ? "warn" : "check"} />
             <span class="grow">
               <span class="row">
-                <a href=${sessionHref(one.name)}>${one.title || "Untitled"}</a>
-                ${one.kind === "failed" && html`<span class="tag bad">failed</span>`}
+                <a href=${sessionHref(one.name)}>${one.title || t("Untitled")}</a>
+                ${one.kind === "failed" && html`<span class="tag bad">${t("failed")}</span>`}
                 ${BY[one.by] && html`<span class="tag">${BY[one.by]}</span>`}
               </span>
               <span class="small muted">${one.text}</span>

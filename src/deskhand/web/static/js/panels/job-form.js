@@ -2,22 +2,24 @@
 
 import { post } from "../api.js";
 import { formatDateTime } from "../format.js";
+import { t, tData } from "../language.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { attempt, hasScope } from "../state.js";
 import { Loaded, useFetch } from "./parts.js";
 
 const OWN = new Set(["web", "api", "terminal", "door", "job"]);
 
-const EMPTY = "---\nschedule: daily 09:00\ndescription: \n---\n\nWhat the agent should do.\n";
+const HEAD = "---\nschedule: daily 09:00\ndescription: \n---\n\n";
+const EMPTY = `${HEAD}${t("What the agent should do.")}\n`;
 
 const KINDS = { time: "time", number: "number", url: "url" };
 
 const OWN_KIND = {
   name: "own",
-  title: "Something else",
-  description: "Write its file yourself: when, for whom, and what is to be done.",
-  when: "as you write it",
-  forecast: "Shown before you create it.",
+  title: t("Something else"),
+  description: t("Write its file yourself: when, for whom, and what is to be done."),
+  when: t("as you write it"),
+  forecast: t("Shown before you create it."),
 };
 
 /** A new job: choose its kind, then fill in its form. `focused`: the first kind has the focus. */
@@ -30,7 +32,7 @@ export function NewJob({ onMade, focused }) {
   }, [focused, all.data, chosen]);
   return html`
     <div class="stack" ref=${root}>
-      <${Loaded} result=${all} what="blueprints">
+      <${Loaded} result=${all} what=${t("blueprints")}>
         ${(found) => {
           const one = found.find((each) => each.name === chosen);
           if (one || chosen === "own")
@@ -45,7 +47,7 @@ export function NewJob({ onMade, focused }) {
               </div>
             `;
           return html`
-            <ul class="blueprints" aria-label="Kinds of jobs">
+            <ul class="blueprints" aria-label=${t("Kinds of jobs")}>
               ${[...found, OWN_KIND].map(
                 (each) => html`
                   <${BlueprintCard} key=${each.name} of=${each} choose=${() => setChosen(each.name)} />
@@ -63,11 +65,11 @@ export function NewJob({ onMade, focused }) {
 function BlueprintCard({ of, choose }) {
   return html`
     <li class="blueprint">
-      <h4>${of.title}</h4>
-      <p>${of.description}</p>
+      <h4>${tData(of.title)}</h4>
+      <p>${tData(of.description)}</p>
       <dl class="small">
-        <div><dt>Runs</dt><dd>${of.when}</dd></div>
-        <div><dt>Costs</dt><dd>${of.forecast.replace(/^Forecast: |`/g, "")}</dd></div>
+        <div><dt>${t("Runs")}</dt><dd>${tData(of.when)}</dd></div>
+        <div><dt>${t("Costs")}</dt><dd>${of.forecast.replace(/^Forecast: |`/g, "")}</dd></div>
       </dl>
       ${
         hasScope("chat") &&
@@ -75,10 +77,10 @@ function BlueprintCard({ of, choose }) {
           <button
             type="button"
             class="btn little"
-            aria-label=${`Set up ${of.title}`}
+            aria-label=${t("Set up {title}", { title: tData(of.title) })}
             onClick=${choose}
           >
-            Set up
+            ${t("Set up")}
           </button>
         `
       }
@@ -126,8 +128,8 @@ function JobForm({ one, onBack, onMade }) {
   return html`
     <form class="stack" ref=${root} onSubmit=${createJob} onChange=${handleChange}>
       <div class="row">
-        <button type="button" class="btn little" onClick=${onBack}>Back</button>
-        <strong>${one ? one.title : "Something else"}</strong>
+        <button type="button" class="btn little" onClick=${onBack}>${t("Back")}</button>
+        <strong>${one ? tData(one.title) : t("Something else")}</strong>
       </div>
       ${
         one
@@ -137,7 +139,7 @@ function JobForm({ one, onBack, onMade }) {
           : drawOwnFields()
       }
       <label class="field">
-        <span>Send answers to</span>
+        <span>${t("Send answers to")}</span>
         <select class="input" name="_to">
           ${listDestinations(talks.data?.sessions ?? []).map(
             ([value, label]) => html`<option key=${value} value=${value}>${label}</option>`,
@@ -156,7 +158,7 @@ function JobForm({ one, onBack, onMade }) {
           </div>
         `
       }
-      <div><button class="btn main">Create job</button></div>
+      <div><button class="btn main">${t("Create job")}</button></div>
     </form>
   `;
 }
@@ -164,14 +166,15 @@ function JobForm({ one, onBack, onMade }) {
 function drawField(name, blank, required) {
   return html`
     <label class="field" key=${name}>
-      <span>${blank.title}</span>
+      <span>${tData(blank.title)}</span>
       ${
         blank.enum
           ? html`
               <select class="input" name=${name}>
                 ${blank.enum.map(
                   (each) =>
-                    html`<option key=${each} selected=${each === blank.default}>${each}</option>`,
+                    html`
+<option key=${each} value=${each} selected=${each === blank.default}>${tData(each)}</option>`,
                 )}
               </select>
             `
@@ -193,17 +196,17 @@ function drawField(name, blank, required) {
 function drawOwnFields() {
   return html`
     <label class="field">
-      <span>Its name</span>
+      <span>${t("Its name")}</span>
       <input
         class="input"
         name="_name"
         required
         pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*"
-        placeholder="look-around"
+        placeholder=${t("look-around")}
       />
     </label>
     <label class="field">
-      <span>Its file</span>
+      <span>${t("Its file")}</span>
       <textarea
         class="input mono"
         name="_text"
@@ -223,8 +226,8 @@ function listDestinations(sessions) {
     .map((one) => one.key.slice(one.key.indexOf("/") + 1).split(":"));
   const known = [...new Set(chats.map(([channel, ...rest]) => `${channel}:${rest.at(-1)}`))];
   return [
-    ["web:jobs", "here, in the conversation jobs"],
+    ["web:jobs", t("here, in the conversation jobs")],
     ...known.map((each) => [each, each]),
-    ["", "nowhere: it stays in the job's own conversation"],
+    ["", t("nowhere: it stays in the job's own conversation")],
   ];
 }

@@ -1,7 +1,8 @@
 // Jobs: when each runs next, and how its last runs went.
 
 import { call, post } from "../api.js";
-import { formatDateTime, pluralize } from "../format.js";
+import { formatDateTime } from "../format.js";
+import { t, tCount } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { announce, attempt, checkHealth, hasScope, sessionHref } from "../state.js";
 import { NewJob } from "./job-form.js";
@@ -32,21 +33,22 @@ export function Jobs() {
       return true;
     });
   const removeJob = async (name) => {
-    if (await applyChange(() => call("DELETE", jobPath(name)), "Removed")) setGone(name);
+    if (await applyChange(() => call("DELETE", jobPath(name)), t("Removed"))) setGone(name);
   };
   const restoreJob = async () => {
-    if (await applyChange(() => post(jobPath(gone, "/undo")), `${gone} is back`)) setGone("");
+    if (await applyChange(() => post(jobPath(gone, "/undo")), t("{name} is back", { name: gone })))
+      setGone("");
   };
   const resumeScheduler = () =>
     applyChange(async () => {
       await post("/api/scheduler/resume");
       scheduler.reload();
       checkHealth();
-    }, "Jobs run again");
+    }, t("Jobs run again"));
   const showMade = (name) => {
     setMaking(false);
     setOpen(name);
-    announce(`The job ${name} is there`);
+    announce(t("The job {name} is there", { name }));
     found.reload();
   };
   const isEmpty = found.data?.every((job) => job.builtin);
@@ -73,23 +75,26 @@ export function Jobs() {
         scheduler.data?.paused &&
         html`
           <p class="note warn row" role="status">
-            <span class="grow">All jobs are paused: ${scheduler.data.paused}.</span>
+            <span class="grow">
+              ${t("All jobs are paused: {reason}.", { reason: scheduler.data.paused })}
+            </span>
             ${
               scheduler.data.resumable &&
               hasScope("admin") &&
               html`
-                <button type="button" class="btn little" onClick=${resumeScheduler}>Resume</button>
+                <button type="button" class="btn little" onClick=${resumeScheduler}>
+                  ${t("Resume")}
+                </button>
               `
             }
           </p>
         `
       }
       <${Section}
-        title="What runs by itself"
-        note=${
-          "Jobs run with their creator's permissions, and ask where their creator would be " +
-          "asked."
-        }
+        title=${t("What runs by itself")}
+        note=${t(
+          "Jobs run with their creator's permissions, and ask where their creator would be asked.",
+        )}
         action=${
           hasScope("chat") &&
           html`
@@ -99,7 +104,7 @@ export function Jobs() {
               aria-expanded=${String(making || Boolean(isEmpty))}
               onClick=${() => setMaking(isEmpty || !making)}
             >
-              New job
+              ${t("New job")}
             </button>
           `
         }
@@ -108,7 +113,9 @@ export function Jobs() {
           isEmpty &&
           html`
             <${Empty}>
-              There are no jobs yet. Choose one to begin with: you can change it before it is made.
+              ${t(
+                "There are no jobs yet. Choose one to begin with: you can change it before it is made.",
+              )}
             <//>
           `
         }
@@ -117,12 +124,12 @@ export function Jobs() {
           gone &&
           html`
             <p class="note row" role="status">
-              <span class="grow">${gone} is removed.</span>
-              <button type="button" class="btn little" onClick=${restoreJob}>Undo</button>
+              <span class="grow">${t("{name} is removed.", { name: gone })}</span>
+              <button type="button" class="btn little" onClick=${restoreJob}>${t("Undo")}</button>
             </p>
           `
         }
-        <${Loaded} result=${found} what="jobs">
+        <${Loaded} result=${found} what=${t("jobs")}>
           ${(all) => {
             const own = all.filter((job) => !job.builtin);
             const builtin = all.filter((job) => job.builtin);
@@ -132,7 +139,9 @@ export function Jobs() {
                 builtin.length > 0 &&
                 html`
                   <details>
-                    <summary class="small">${pluralize(builtin.length, "built-in job")}</summary>
+                    <summary class="small">
+                      ${tCount(builtin.length, "{count} built-in job", "{count} built-in jobs")}
+                    </summary>
                     ${drawRows(builtin)}
                   </details>
                 `
@@ -149,7 +158,7 @@ function JobRow({ job, open, toggle, applyChange, removeJob, reload }) {
   const toggleEnabled = () =>
     applyChange(
       () => post(jobPath(job.name, job.enabled ? "/disable" : "/enable")),
-      job.enabled ? "Switched off" : "Switched on",
+      job.enabled ? t("Switched off") : t("Switched on"),
     );
   const words = job.state === "on" || job.state === "off" ? "" : job.state;
   const broken = job.state.startsWith("cannot run");
@@ -169,7 +178,7 @@ function JobRow({ job, open, toggle, applyChange, removeJob, reload }) {
         </strong>
         <span class="small muted">
           ${job.when}
-          ${job.next_at ? ` · next ${formatDateTime(job.next_at)}` : ""}
+          ${job.next_at ? ` · ${t("next {date}", { date: formatDateTime(job.next_at) })}` : ""}
         </span>
         <span class=${`small ${warned ? "warned" : "muted"}`}>${words || last}</span>
       </button>
@@ -180,10 +189,14 @@ function JobRow({ job, open, toggle, applyChange, removeJob, reload }) {
           <button
             type="button"
             class="btn little"
-            aria-label=${`Run ${job.name} now`}
-            onClick=${() => applyChange(() => post(jobPath(job.name, "/run")), `${job.name} runs`)}
+            aria-label=${t("Run {name} now", { name: job.name })}
+            onClick=${() =>
+              applyChange(
+                () => post(jobPath(job.name, "/run")),
+                t("{name} runs", { name: job.name }),
+              )}
           >
-            Run now
+            ${t("Run now")}
           </button>
         `
       }
@@ -196,7 +209,7 @@ function JobRow({ job, open, toggle, applyChange, removeJob, reload }) {
             class="switch"
             role="switch"
             aria-checked=${String(job.enabled)}
-            aria-label=${`${job.name} is on`}
+            aria-label=${t("{name} is on", { name: job.name })}
             disabled=${!hasScope("chat")}
             onClick=${toggleEnabled}
           ></button>
@@ -219,15 +232,14 @@ function JobRow({ job, open, toggle, applyChange, removeJob, reload }) {
 
 /** How often it ran, failed, was stopped and was skipped; zeros are left out. */
 function describeCounts(job) {
-  const counted = [
-    [job.errors, "failed"],
-    [job.gates, "stopped by its prerun"],
-    [job.skips, "skipped"],
-  ];
   return [
-    pluralize(job.runs, "run"),
-    ...counted.filter(([number]) => number).map(([number, what]) => `${number} ${what}`),
-  ].join(", ");
+    tCount(job.runs, "{count} run", "{count} runs"),
+    job.errors && t("{count} failed", { count: job.errors }),
+    job.gates && t("{count} stopped by its prerun", { count: job.gates }),
+    job.skips && t("{count} skipped", { count: job.skips }),
+  ]
+    .filter(Boolean)
+    .join(", ");
 }
 
 function JobDetail({ job, applyChange, removeJob, reload }) {
@@ -238,7 +250,7 @@ function JobDetail({ job, applyChange, removeJob, reload }) {
   }, [job.last_at, job.enabled, job.last_result]);
   const saveText = async (event) => {
     event.preventDefault();
-    if (await applyChange(() => call("PUT", jobPath(job.name), { text }), "Saved")) {
+    if (await applyChange(() => call("PUT", jobPath(job.name), { text }), t("Saved"))) {
       setText(null);
       found.reload();
       reload();
@@ -246,19 +258,23 @@ function JobDetail({ job, applyChange, removeJob, reload }) {
   };
   return html`
     <div class="grow stack">
-      <${Loaded} result=${found} what="this job">
+      <${Loaded} result=${found} what=${t("this job")}>
         ${(data) => html`
           ${data.trouble.map((each) => html`<p class="note warn" key=${each}>${each}</p>`)}
           <p class="small muted">
             ${data.forecast}${" "}
-            ${job.to ? `Answers go to ${job.to}.` : "Answers stay in the job's own conversation."}
-            ${data.hook ? ` Webhook: ${data.hook}` : ""}
+            ${
+              job.to
+                ? t("Answers go to {destination}.", { destination: job.to })
+                : t("Answers stay in the job's own conversation.")
+            }
+            ${data.hook ? ` ${t("Webhook: {hook}", { hook: data.hook })}` : ""}
           </p>
-          <p class="small muted">So far: ${describeCounts(job)}.</p>
+          <p class="small muted">${t("So far: {counts}.", { counts: describeCounts(job) })}</p>
           ${
             data.runs.length > 0
               ? html`<ul class="rows">${data.runs.map(drawRun)}</ul>`
-              : html`<p class="small muted">It has not run yet.</p>`
+              : html`<p class="small muted">${t("It has not run yet.")}</p>`
           }
           ${!job.builtin && drawFileForm({ saveText, text, data, setText, removeJob, job })}
         `}
@@ -274,7 +290,7 @@ function drawRun(run) {
         <strong>${run.result}</strong>
         <span class="small muted">${formatDateTime(run.due_at)}</span>
       </span>
-      ${run.name && html`<a class="link small" href=${sessionHref(run.name)}>read</a>`}
+      ${run.name && html`<a class="link small" href=${sessionHref(run.name)}>${t("read")}</a>`}
     </li>
   `;
 }
@@ -283,7 +299,7 @@ function drawFileForm({ saveText, text, data, setText, removeJob, job }) {
   return html`
     <form class="stack" onSubmit=${saveText}>
       <label class="field">
-        <span>Its file</span>
+        <span>${t("Its file")}</span>
         <textarea
           class="input mono"
           rows="10"
@@ -298,11 +314,11 @@ function drawFileForm({ saveText, text, data, setText, removeJob, job }) {
         html`
           <div class="row">
             <button class="btn main little" disabled=${text === null || text === data.text}>
-              Save
+              ${t("Save")}
             </button>
             <${ConfirmButton}
-              label="Remove"
-              confirm="Yes, remove it"
+              label=${t("Remove")}
+              confirm=${t("Yes, remove it")}
               onYes=${() => removeJob(job.name)}
             />
           </div>

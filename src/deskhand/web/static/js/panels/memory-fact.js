@@ -1,21 +1,34 @@
 // One memory: where it comes from, its earlier versions, and what can be done with it.
 
-import { formatDateTime, pluralize } from "../format.js";
+import { formatDateTime } from "../format.js";
+import { t, tCount, tRich } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { currentUser, hasScope, searchTarget, sessionHref } from "../state.js";
 import { Loaded, useFetch } from "./parts.js";
 
 const MAX_CHARS = 2_000;
 const WRITERS = {
-  tool: "an agent, in a conversation",
-  harvester: "Deskhand, from what was said",
-  cleaner: "Deskhand, from several memories",
-  reflection: "Deskhand, looking back at a conversation",
-  file: "a file of notes",
-  import: "an import",
-  person: "a person, by hand",
+  tool: t("an agent, in a conversation"),
+  harvester: t("Deskhand, from what was said"),
+  cleaner: t("Deskhand, from several memories"),
+  reflection: t("Deskhand, looking back at a conversation"),
+  file: t("a file of notes"),
+  import: t("an import"),
+  person: t("a person, by hand"),
 };
-const nameSpeaker = (name) => (name === currentUser.value.user ? "you" : name);
+const nameSpeaker = (name) => (name === currentUser.value.user ? t("you") : name);
+const REASONS = {
+  contradicted: t("contradicted"),
+  duplicate: t("duplicate"),
+  expired: t("expired"),
+  forgotten: t("forgotten"),
+  merged: t("merged"),
+  superseded: t("superseded"),
+  undone: t("undone"),
+  worthless: t("worthless"),
+};
+/** Why a memory is closed: a word that is known here, or what somebody wrote. */
+export const nameReason = (why) => REASONS[why] ?? why;
 
 export function FactDetail({ fact, changeFact }) {
   const found = useFetch(`/api/memories/${fact.id}`);
@@ -25,7 +38,7 @@ export function FactDetail({ fact, changeFact }) {
   }, [fact]);
   return html`
     <div class="grow stack">
-      <${Loaded} result=${found} what="this memory">
+      <${Loaded} result=${found} what=${t("this memory")}>
         ${(data) => html`
           ${fact.outside && drawOutside(fact)}
           <${Source} data=${data} />
@@ -48,11 +61,10 @@ export function FactDetail({ fact, changeFact }) {
 
 const drawOutside = (fact) => html`
   <p class="note warn">
-    Before this was noted, ${fact.outside}${" "}
-    ${
-      "had been read in that conversation. Somebody there may have wanted it to be remembered: " +
-      "read it before you approve it."
-    }
+    ${t(
+      "Before this was noted, {source} had been read in that conversation. Somebody there may have wanted it to be remembered: read it before you approve it.",
+      { source: fact.outside },
+    )}
   </p>
 `;
 
@@ -62,8 +74,8 @@ function drawWhyNot(fact) {
     <p class="small muted">
       ${
         hasScope("chat")
-          ? "Only an owner can change this, because others are told it, too."
-          : "You may read memories, but not change them."
+          ? t("Only an owner can change this, because others are told it, too.")
+          : t("You may read memories, but not change them.")
       }
     </p>
   `;
@@ -78,38 +90,46 @@ function Source({ data }) {
     data.conversation &&
     html`
       <a href=${sessionHref(data.conversation)} onClick=${followLink}>
-        in this conversation, event ${data.said_n || data.n}
+        ${t("in this conversation, event {number}", { number: data.said_n || data.n })}
       </a>
     `;
   return html`
     <dl class="facts">
-      <dt>Noted by</dt>
+      <dt>${t("Noted by")}</dt>
       <dd>${WRITERS[fact.writer] ?? fact.writer}, ${formatDateTime(fact.at)}</dd>
       ${
         data.said
           ? html`
-              <dt>Said by</dt>
+              <dt>${t("Said by")}</dt>
               <dd>
                 ${nameSpeaker(data.said_by)}, ${formatDateTime(data.said_at)} ${place}
-                <br />“${data.said}”
+                <br />${t("“{text}”", { text: data.said })}
               </dd>
             `
-          : place && html`<dt>Said</dt><dd>${place}</dd>`
+          : place && html`<dt>${t("Said")}</dt><dd>${place}</dd>`
       }
       ${
         data.file &&
         html`
-          <dt>File</dt>
-          <dd><code>${data.file}</code>: what you change here does not change its lines</dd>
+          <dt>${t("File")}</dt>
+          <dd>
+            ${tRich("{file}: what you change here does not change its lines", {
+              file: html`<code>${data.file}</code>`,
+            })}
+          </dd>
         `
       }
-      ${data.readers.length > 0 && html`<dt>Readers</dt><dd>${data.readers.join(", ")}</dd>`}
-      <dt>Used</dt>
+      ${
+        data.readers.length > 0 && html`<dt>${t("Readers")}</dt><dd>${data.readers.join(", ")}</dd>`
+      }
+      <dt>${t("Used")}</dt>
       <dd>
         ${
           data.uses
-            ? `${pluralize(data.uses, "time")}, last ${formatDateTime(data.used_at)}`
-            : "not yet"
+            ? tCount(data.uses, "{count} time, last {date}", "{count} times, last {date}", {
+                date: formatDateTime(data.used_at),
+              })
+            : t("not yet")
         }
       </dd>
     </dl>
@@ -124,7 +144,7 @@ function Actions({ fact, changeFact }) {
     changeFact(fact.id, what, body, { said, undo });
   const takeNew = (answer) => answer.fact.id;
   const correctFact = async (text) => {
-    const said = "It is corrected. The earlier version is kept.";
+    const said = t("It is corrected. The earlier version is kept.");
     if (await change("correct", { text }, said, takeNew)) setCorrecting(false);
   };
   const shareFact = () =>
@@ -132,10 +152,10 @@ function Actions({ fact, changeFact }) {
       "share",
       { shared: !shared },
       shared
-        ? "It is told to nobody but you from now on."
+        ? t("It is told to nobody but you from now on.")
         : waits
-          ? "It is shared as soon as an owner approves it."
-          : "It is told to everybody from now on.",
+          ? t("It is shared as soon as an owner approves it.")
+          : t("It is told to everybody from now on."),
       waits ? undefined : takeNew,
     );
   return html`
@@ -146,9 +166,9 @@ function Actions({ fact, changeFact }) {
           <button
             type="button"
             class="btn main little"
-            onClick=${() => change("approve", {}, "It is kept, and agents are shown it.")}
+            onClick=${() => change("approve", {}, t("It is kept, and agents are shown it."))}
           >
-            ${fact.held ? "Approve" : "Keep"}
+            ${fact.held ? t("Approve") : t("Keep")}
           </button>
         `
       }
@@ -158,13 +178,13 @@ function Actions({ fact, changeFact }) {
         aria-expanded=${String(correcting)}
         onClick=${() => setCorrecting(!correcting)}
       >
-        Correct
+        ${t("Correct")}
       </button>
       ${
         !fact.held &&
         html`
           <button type="button" class="btn little" onClick=${shareFact}>
-            ${shared ? "Make private" : "Share with everybody"}
+            ${shared ? t("Make private") : t("Share with everybody")}
           </button>
           <button
             type="button"
@@ -174,28 +194,28 @@ function Actions({ fact, changeFact }) {
                 "pin",
                 { pinned: !fact.pinned },
                 fact.pinned
-                  ? "It is shown only where it fits."
-                  : "It is in the prompt of every conversation in which it may be shown.",
+                  ? t("It is shown only where it fits.")
+                  : t("It is in the prompt of every conversation in which it may be shown."),
               )}
           >
-            ${fact.pinned ? "Only where it fits" : "Put in every prompt"}
+            ${fact.pinned ? t("Only where it fits") : t("Put in every prompt")}
           </button>
         `
       }
       <button
         type="button"
         class="btn little bad"
-        onClick=${() => change("forget", {}, "It is forgotten.", () => fact.id)}
+        onClick=${() => change("forget", {}, t("It is forgotten."), () => fact.id)}
       >
-        Forget
+        ${t("Forget")}
       </button>
     </div>
     ${
       correcting &&
       html`
         <${TextForm}
-          label="What is right"
-          button="Save the correction"
+          label=${t("What is right")}
+          button=${t("Save the correction")}
           text=${fact.text}
           send=${correctFact}
         />
@@ -235,8 +255,8 @@ function drawVersions({ fact, history }, mayChange, changeFact) {
   if (!others.length) return null;
   return html`
     <div class="stack">
-      <h4>Other versions</h4>
-      <ul class="rows" aria-label="Other versions">
+      <h4>${t("Other versions")}</h4>
+      <ul class="rows" aria-label=${t("Other versions")}>
         ${others.map((one) => drawVersion(one, fact, mayChange, changeFact))}
       </ul>
     </div>
@@ -253,17 +273,23 @@ function drawVersion(one, fact, mayChange, changeFact) {
           fact.id,
           "correct",
           { text: one.text },
-          { said: "That version holds again.", undo: (answer) => answer.fact.id },
+          { said: t("That version holds again."), undo: (answer) => answer.fact.id },
         )
-      : changeFact(one.id, "undo", {}, { said: "It is remembered again." });
+      : changeFact(one.id, "undo", {}, { said: t("It is remembered again.") });
   return html`
     <li key=${one.id}>
       <span class="grow">
         <span>${one.text}</span>
         <span class="small muted">
-          from ${formatDateTime(one.at)}
-          ${one.closed_at === null ? "" : ` to ${formatDateTime(one.closed_at)}`}
-          ${one.closed_why && !replaced ? ` · ${one.closed_why}` : ""}
+          ${
+            one.closed_at === null
+              ? t("from {start}", { start: formatDateTime(one.at) })
+              : t("from {start} to {end}", {
+                  start: formatDateTime(one.at),
+                  end: formatDateTime(one.closed_at),
+                })
+          }
+          ${one.closed_why && !replaced ? ` · ${nameReason(one.closed_why)}` : ""}
         </span>
       </span>
       ${
@@ -274,10 +300,10 @@ function drawVersion(one, fact, mayChange, changeFact) {
           <button
             type="button"
             class="btn little"
-            aria-label=${`Use again: ${one.text}`}
+            aria-label=${t("Use again: {text}", { text: one.text })}
             onClick=${useAgain}
           >
-            ${replaced ? "Use again" : "Bring back"}
+            ${replaced ? t("Use again") : t("Bring back")}
           </button>
         `
       }
@@ -292,12 +318,12 @@ function Similar({ fact, similar, changeFact }) {
       fact.id,
       "merge",
       { other: chosen.id, text },
-      { said: "The two are one memory now.", undo: (answer) => answer.fact.id },
+      { said: t("The two are one memory now."), undo: (answer) => answer.fact.id },
     );
   return html`
     <div class="stack">
-      <h4>Similar memories</h4>
-      <ul class="rows" aria-label="Similar memories">
+      <h4>${t("Similar memories")}</h4>
+      <ul class="rows" aria-label=${t("Similar memories")}>
         ${similar.map(
           (one) => html`
             <li key=${one.id}>
@@ -308,11 +334,11 @@ function Similar({ fact, similar, changeFact }) {
               <button
                 type="button"
                 class="btn little"
-                aria-label=${`Merge with: ${one.text}`}
+                aria-label=${t("Merge with: {text}", { text: one.text })}
                 aria-expanded=${String(chosen?.id === one.id)}
                 onClick=${() => setChosen(chosen?.id === one.id ? null : one)}
               >
-                Merge
+                ${t("Merge")}
               </button>
             </li>
           `,
@@ -323,8 +349,8 @@ function Similar({ fact, similar, changeFact }) {
         html`
           <${TextForm}
             key=${chosen.id}
-            label=${`One sentence for this and “${chosen.text}”`}
-            button="Merge the two"
+            label=${t("One sentence for this and “{text}”", { text: chosen.text })}
+            button=${t("Merge the two")}
             text=${fact.text}
             send=${mergeFacts}
           />

@@ -1,12 +1,13 @@
 // What Deskhand remembers: searched, corrected, forgotten, and told to others or to nobody else.
 
 import { post } from "../api.js";
-import { formatDateTime, pluralize } from "../format.js";
+import { formatDateTime } from "../format.js";
+import { t, tCount, tRich } from "../language.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { More, usePages } from "../more.js";
 import { announce, attempt, hasScope } from "../state.js";
 import { Contradictions } from "./contradictions.js";
-import { FactDetail } from "./memory-fact.js";
+import { FactDetail, nameReason } from "./memory-fact.js";
 import { Empty, Loaded, Section, useFetch } from "./parts.js";
 
 const LIMIT = 50;
@@ -14,21 +15,21 @@ const WAIT_MS = 250;
 const ROW_CHARS = 280;
 const NAME_CHARS = 60;
 const CHOICES = [
-  ["all", "All"],
-  ["own", "About you"],
-  ["shared", "Shared"],
-  ["pinned", "In every prompt"],
-  ["held", "Waiting"],
-  ["forgotten", "Forgotten"],
+  ["all", t("All")],
+  ["own", t("About you")],
+  ["shared", t("Shared")],
+  ["pinned", t("In every prompt")],
+  ["held", t("Waiting")],
+  ["forgotten", t("Forgotten")],
 ];
 const NOTHING = {
-  own: "Nothing is remembered about you yet.",
-  shared: "Nothing is remembered that everybody is told.",
-  pinned:
-    "No memory is in every prompt. Open one to choose it: agents are then told it in each " +
-    "conversation.",
-  held: "No memory waits for approval.",
-  forgotten: "Nothing was forgotten. What you forget can be brought back here.",
+  own: t("Nothing is remembered about you yet."),
+  shared: t("Nothing is remembered that everybody is told."),
+  pinned: t(
+    "No memory is in every prompt. Open one to choose it: agents are then told it in each conversation.",
+  ),
+  held: t("No memory waits for approval."),
+  forgotten: t("Nothing was forgotten. What you forget can be brought back here."),
 };
 
 const readPage = ({ facts, more }) => ({ rows: facts, next: more });
@@ -84,7 +85,8 @@ export function Memories() {
       contradictions.reload();
       return answer;
     });
-  const undoChange = () => changeFact(notice.undo, "undo", {}, { said: "That change is undone." });
+  const undoChange = () =>
+    changeFact(notice.undo, "undo", {}, { said: t("That change is undone.") });
 
   const waiting = held.data?.facts.length ?? 0;
   const rows = found.rows
@@ -100,21 +102,20 @@ export function Memories() {
       }
       <${Contradictions} found=${contradictions} changeFact=${changeFact} />
       <${Section}
-        title="What Deskhand remembers"
-        note=${
-          "Agents are shown a memory when a message is about the same thing. What is about you " +
-          "is shown only where you are alone with an agent."
-        }
+        title=${t("What Deskhand remembers")}
+        note=${t(
+          "Agents are shown a memory when a message is about the same thing. What is about you is shown only where you are alone with an agent.",
+        )}
       >
         <input
           class="input"
           type="search"
-          aria-label="Search memories"
-          placeholder="Search memories"
+          aria-label=${t("Search memories")}
+          placeholder=${t("Search memories")}
           value=${words}
           onInput=${(event) => setWords(event.target.value)}
         />
-        <div class="tabs" role="tablist" aria-label="Which memories">
+        <div class="tabs" role="tablist" aria-label=${t("Which memories")}>
           ${CHOICES.filter(([id]) => id !== "held" || waiting || which === "held").map(
             ([id, label]) => html`
               <button
@@ -129,13 +130,16 @@ export function Memories() {
             `,
           )}
         </div>
-        <${Loaded} result=${{ ...found, data: rows, reload: () => found.renew(isSameFact) }} what="memory">
+        <${Loaded}
+          result=${{ ...found, data: rows, reload: () => found.renew(isSameFact) }}
+          what=${t("memory")}
+        >
           ${() => html`
             ${held.data?.enabled === false && drawSwitchedOff()}
             ${
               rows.length
                 ? html`
-                    <ul class="rows" aria-label="Memories">
+                    <ul class="rows" aria-label=${t("Memories")}>
                       ${rows.map(
                         (one) => html`
                           <${FactRow}
@@ -171,37 +175,37 @@ function Notice({ notice, undoChange, close }) {
       <span class="grow">${text}</span>
       ${
         undo > 0 &&
-        html`<button type="button" class="btn little" onClick=${undoChange}>Undo</button>`
+        html`<button type="button" class="btn little" onClick=${undoChange}>${t("Undo")}</button>`
       }
-      <button type="button" class="btn little quiet" onClick=${close}>Close</button>
+      <button type="button" class="btn little quiet" onClick=${close}>${t("Close")}</button>
     </p>
   `;
 }
 
 const drawSwitchedOff = () => html`
   <p class="note warn">
-    Memory is switched off (<code>memory.enabled</code>). These memories are kept, and agents are
-    shown none of them.
+    ${tRich(
+      "Memory is switched off ({setting}). These memories are kept, and agents are shown none of them.",
+      { setting: html`<code>memory.enabled</code>` },
+    )}
   </p>
 `;
 
 function drawNothing(which, query) {
-  if (query) return html`<${Empty}>No matching memories.<//>`;
+  if (query) return html`<${Empty}>${t("No matching memories.")}<//>`;
   if (which !== "all") return html`<${Empty}>${NOTHING[which]}<//>`;
   return html`
     <div class="none">
-      <p><strong>Nothing is remembered yet.</strong></p>
+      <p><strong>${t("Nothing is remembered yet.")}</strong></p>
       <p>
-        ${
-          "Memory saves you from saying things twice. Tell an agent “Remember that I am allergic " +
-          "to nuts” or “The garage code is 7719”, and it knows in every later conversation."
-        }
+        ${t(
+          "Memory saves you from saying things twice. Tell an agent “Remember that I am allergic to nuts” or “The garage code is 7719”, and it knows in every later conversation.",
+        )}
       </p>
       <p>
-        ${
-          "Deskhand also notes facts by itself from what you say, if a model that is large enough " +
-          "is set up. You can read, correct and forget all of them here."
-        }
+        ${t(
+          "Deskhand also notes facts by itself from what you say, if a model that is large enough is set up. You can read, correct and forget all of them here.",
+        )}
       </p>
     </div>
   `;
@@ -214,7 +218,9 @@ function FactRow({ fact, open, toggle, changeFact }) {
       fact.id,
       "undo",
       {},
-      { said: `“${shorten(fact.text, NAME_CHARS)}” is remembered again.` },
+      {
+        said: t("“{text}” is remembered again.", { text: shorten(fact.text, NAME_CHARS) }),
+      },
     );
   return html`
     <li class=${open ? "wrap tall" : ""}>
@@ -229,10 +235,10 @@ function FactRow({ fact, open, toggle, changeFact }) {
           <button
             type="button"
             class="btn little"
-            aria-label=${`Bring back: ${shorten(fact.text, NAME_CHARS)}`}
+            aria-label=${t("Bring back: {text}", { text: shorten(fact.text, NAME_CHARS) })}
             onClick=${restore}
           >
-            Bring back
+            ${t("Bring back")}
           </button>
         `
       }
@@ -242,24 +248,38 @@ function FactRow({ fact, open, toggle, changeFact }) {
 }
 
 function describeFact(fact) {
-  const audiences = { user: "only to you", agent: `to everybody who talks to ${fact.owner}` };
-  const audience = audiences[fact.scope] ?? "to everybody";
   return [
     formatDateTime(fact.at),
-    fact.held ? `told to nobody yet, then ${audience}` : `told ${audience}`,
-    fact.replaces.length > 0 && pluralize(fact.replaces.length, "earlier version"),
-    fact.closed_at !== null && `${fact.closed_why} on ${formatDateTime(fact.closed_at)}`,
+    describeAudience(fact),
+    fact.replaces.length > 0 &&
+      tCount(fact.replaces.length, "{count} earlier version", "{count} earlier versions"),
+    fact.closed_at !== null &&
+      t("{why} on {date}", {
+        why: nameReason(fact.closed_why),
+        date: formatDateTime(fact.closed_at),
+      }),
     fact.closed_at === null &&
       fact.forgotten_at !== null &&
-      `forgotten on ${formatDateTime(fact.forgotten_at)} unless you keep it`,
+      t("forgotten on {date} unless you keep it", { date: formatDateTime(fact.forgotten_at) }),
   ]
     .filter(Boolean)
     .join(" · ");
 }
 
+/** Who is told a memory, or will be once it is approved. */
+function describeAudience({ scope, held, owner }) {
+  if (scope === "user")
+    return held ? t("told to nobody yet, then only to you") : t("told only to you");
+  if (scope === "agent")
+    return held
+      ? t("told to nobody yet, then to everybody who talks to {agent}", { agent: owner })
+      : t("told to everybody who talks to {agent}", { agent: owner });
+  return held ? t("told to nobody yet, then to everybody") : t("told to everybody");
+}
+
 const drawTags = (fact) => html`
-  ${fact.outside && html`<span class="tag warn">untrusted</span>`}
-  ${fact.held && html`<span class="tag warn">waits for approval</span>`}
-  ${fact.pinned && html`<span class="tag good">in every prompt</span>`}
-  ${fact.scope !== "user" && html`<span class="tag">shared</span>`}
+  ${fact.outside && html`<span class="tag warn">${t("untrusted")}</span>`}
+  ${fact.held && html`<span class="tag warn">${t("waits for approval")}</span>`}
+  ${fact.pinned && html`<span class="tag good">${t("in every prompt")}</span>`}
+  ${fact.scope !== "user" && html`<span class="tag">${t("shared")}</span>`}
 `;

@@ -2,6 +2,7 @@
 
 import { post } from "../api.js";
 import { formatCount } from "../format.js";
+import { t, tCount } from "../language.js";
 import { html, useState } from "../lib.js";
 import { announce, attempt, hasScope } from "../state.js";
 import { Empty, Loaded, Section, submitFields, useFetch } from "./parts.js";
@@ -16,16 +17,16 @@ export function Models() {
   const selectModel = (id) =>
     attempt(async () => {
       await post("/api/models/select", { model_id: id });
-      announce(`Now using ${id}`);
+      announce(t("Now using {id}", { id }));
       found.reload();
     });
   return html`
     <div class="stack wide">
       <${Section}
-        title="Model"
-        note="The default for every conversation; one can have its own in its options."
+        title=${t("Model")}
+        note=${t("The default for every conversation; one can have its own in its options.")}
       >
-        <${Loaded} result=${found} what="models">
+        <${Loaded} result=${found} what=${t("models")}>
           ${(data) => {
             const now = modelName(data.current);
             const shown = data.models.filter(
@@ -40,8 +41,8 @@ export function Models() {
                   <input
                     class="input"
                     type="search"
-                    aria-label="Find a model"
-                    placeholder="Find a model"
+                    aria-label=${t("Find a model")}
+                    placeholder=${t("Find a model")}
                     value=${query}
                     onInput=${(event) => setQuery(event.target.value)}
                   />
@@ -50,13 +51,16 @@ export function Models() {
               <ul class="rows">
                 ${ready.slice(0, 40).map((one) => drawModel(one, now, selectModel))}
               </ul>
-              ${!ready.length && html`<${Empty}>No matching model. You can add one in Set up.<//>`}
+              ${
+                !ready.length &&
+                html`<${Empty}>${t("No matching model. You can add one in Set up.")}<//>`
+              }
               ${
                 others.length > 0 &&
                 html`
                   <details>
                     <summary class="small">
-                      ${others.length} ${others.length === 1 ? "needs" : "need"} setup
+                      ${tCount(others.length, "{count} needs setup", "{count} need setup")}
                     </summary>
                     <ul class="rows">${others.slice(0, 60).map(drawUnready)}</ul>
                   </details>
@@ -67,8 +71,8 @@ export function Models() {
         <//>
       <//>
       <${Section}
-        title="Skills"
-        note="Instructions that an agent reads when a task calls for them."
+        title=${t("Skills")}
+        note=${t("Instructions that an agent reads when a task calls for them.")}
         action=${
           hasScope("admin") &&
           html`
@@ -78,24 +82,24 @@ export function Models() {
               aria-expanded=${String(writing)}
               onClick=${() => setWriting(!writing)}
             >
-              Write one
+              ${t("Write one")}
             </button>
           `
         }
       >
         ${writing && drawSkillForm(skills, setWriting)}
-        <${Loaded} result=${skills} what="skills">
+        <${Loaded} result=${skills} what=${t("skills")}>
           ${(all) =>
             all.length
               ? html`<ul class="rows">${all.map(drawSkill)}</ul>`
-              : html`<${Empty}>There are no skills yet.<//>`}
+              : html`<${Empty}>${t("There are no skills yet.")}<//>`}
         <//>
       <//>
       <${Section}
-        title="Presets"
-        note="Prompts that are ready; choose one in the options of a conversation."
+        title=${t("Presets")}
+        note=${t("Prompts that are ready; choose one in the options of a conversation.")}
       >
-        <${Loaded} result=${presets} what="presets">
+        <${Loaded} result=${presets} what=${t("presets")}>
           ${(all) =>
             all.length
               ? html`
@@ -112,11 +116,14 @@ export function Models() {
                     )}
                   </ul>
                 `
-              : html`<${Empty}>There are no presets.<//>`}
+              : html`<${Empty}>${t("There are no presets.")}<//>`}
         <//>
       <//>
-      <${Section} title="Tools" note="What an agent can do, and what that does to the world.">
-        <${Loaded} result=${tools} what="tools">
+      <${Section}
+        title=${t("Tools")}
+        note=${t("What an agent can do, and what that does to the world.")}
+      >
+        <${Loaded} result=${tools} what=${t("tools")}>
           ${(all) => html`<ul class="rows">${all.map(drawTool)}</ul>`}
         <//>
       <//>
@@ -133,16 +140,16 @@ function drawModel(one, now, selectModel) {
       </span>
       ${
         one.id === now
-          ? html`<span class="tag good">answers now</span>`
+          ? html`<span class="tag good">${t("answers now")}</span>`
           : html`
               <button
                 type="button"
                 class="btn little"
                 disabled=${!hasScope("admin")}
                 onClick=${() => selectModel(one.id)}
-                aria-label=${`Use ${one.id}`}
+                aria-label=${t("Use {id}", { id: one.id })}
               >
-                Use
+                ${t("Use")}
               </button>
             `
       }
@@ -155,7 +162,7 @@ function drawUnready(one) {
     <li key=${one.id}>
       <span class="grow">
         <strong class="cut">${one.id}</strong>
-        <span class="small muted">${one.why_not || "not ready"}</span>
+        <span class="small muted">${one.why_not || t("not ready")}</span>
       </span>
     </li>
   `;
@@ -169,29 +176,29 @@ function drawSkillForm(skills, setWriting) {
         const made = await post("/api/skills", fields);
         skills.reload();
         setWriting(false);
-        announce(`The skill ${made.name} is there`);
+        announce(t("The skill {name} is there", { name: made.name }));
         return made;
       })}
     >
       <label class="field">
-        <span>Name</span>
+        <span>${t("Name")}</span>
         <input
           class="input"
           name="name"
           required
           pattern="[a-z0-9\\-]+"
-          placeholder="weekly-report"
+          placeholder=${t("weekly-report")}
         />
       </label>
       <label class="field">
-        <span>When to use it</span>
+        <span>${t("When to use it")}</span>
         <input class="input" name="description" required />
       </label>
       <label class="field">
-        <span>What to do</span>
+        <span>${t("What to do")}</span>
         <textarea class="input" name="body" rows="5" required></textarea>
       </label>
-      <div><button class="btn main little">Save the skill</button></div>
+      <div><button class="btn main little">${t("Save the skill")}</button></div>
     </form>
   `;
 }
@@ -221,22 +228,26 @@ function drawTool(one) {
 }
 
 const EFFECTS = {
-  none: "looks only",
-  local_write: "writes files",
-  send_owner: "writes to you",
-  send_other: "writes to others",
-  network: "goes online",
-  host: "runs commands",
-  irreversible: "cannot be undone",
+  none: t("looks only"),
+  local_write: t("writes files"),
+  send_owner: t("writes to you"),
+  send_other: t("writes to others"),
+  network: t("goes online"),
+  host: t("runs commands"),
+  irreversible: t("cannot be undone"),
 };
 
 const modelName = (model) => [model.provider, model.model_id].filter(Boolean).join("/");
 
 function describeModel(one) {
   const price = one.price
-    ? `$${one.price[0]} read, $${one.price[1]} written, for a million tokens`
+    ? t("{read} read, {written} written, for a million tokens", {
+        read: `$${one.price[0]}`,
+        written: `$${one.price[1]}`,
+      })
     : "";
-  return [one.provider, one.window ? `${formatCount(one.window)} tokens of context` : "", price]
-    .filter(Boolean)
-    .join(" · ");
+  const context = one.window
+    ? t("{amount} tokens of context", { amount: formatCount(one.window) })
+    : "";
+  return [one.provider, context, price].filter(Boolean).join(" · ");
 }

@@ -2,6 +2,7 @@
 
 import { newId, sessionPath } from "../api.js";
 import { formatCount, formatMoney } from "../format.js";
+import { t } from "../language.js";
 import { html } from "../lib.js";
 import { eraseSession } from "../session-row.js";
 import { announce, attempt, hasScope, openSession, route, updateSession } from "../state.js";
@@ -9,12 +10,12 @@ import { talk } from "../talk.js";
 import { ConfirmButton, Section, submitFields, Toggle, useFetch } from "./parts.js";
 
 const EFFORTS = [
-  ["", "default"],
-  ["off", "off"],
-  ["low", "low"],
-  ["medium", "medium"],
-  ["high", "high"],
-  ["max", "maximum"],
+  ["", t("default")],
+  ["off", t("off")],
+  ["low", t("low")],
+  ["medium", t("medium")],
+  ["high", t("high")],
+  ["max", t("maximum")],
 ];
 
 export function Options() {
@@ -35,11 +36,13 @@ function NewSessionOptions() {
   return html`
     <div class="stack">
       <p class="muted">
-        Model, thinking, preset and what it may do unasked can be set before the first message.
+        ${t(
+          "Model, thinking, preset and what it may do unasked can be set before the first message.",
+        )}
       </p>
       <div>
         <button type="button" class="btn" onClick=${createSession}>
-          Set up a new conversation
+          ${t("Set up a new conversation")}
         </button>
       </div>
     </div>
@@ -53,27 +56,27 @@ function SessionOptions({ name, state }) {
   const options = { ...about.data?.options, ...state.options };
   const usage = about.data?.usage;
   const saveOptions = (more) =>
-    attempt(() => updateSession(name, more).then(() => announce("Saved")));
+    attempt(() => updateSession(name, more).then(() => announce(t("Saved"))));
   const locked = !hasScope("chat");
   const saveChoice = (field) => (event) => saveOptions({ [field]: event.target.value });
   return html`
     <div class="stack wide">
       <label class="field">
-        <span>Model</span>
+        <span>${t("Model")}</span>
         <select
           class="input"
           value=${options.model ?? ""}
           disabled=${locked}
           onChange=${saveChoice("model")}
         >
-          <option value="">default</option>
+          <option value="">${t("default")}</option>
           ${(models.data?.models ?? [])
             .filter((one) => one.ready && !one.id.includes("*"))
             .map((one) => html`<option key=${one.id} value=${one.id}>${one.id}</option>`)}
         </select>
       </label>
       <label class="field">
-        <span>Thinking</span>
+        <span>${t("Thinking")}</span>
         <select
           class="input"
           value=${options.thinking ?? ""}
@@ -84,14 +87,14 @@ function SessionOptions({ name, state }) {
         </select>
       </label>
       <label class="field">
-        <span>Preset</span>
+        <span>${t("Preset")}</span>
         <select
           class="input"
           value=${options.preset ?? ""}
           disabled=${locked}
           onChange=${saveChoice("preset")}
         >
-          <option value="">none</option>
+          <option value="">${t("none")}</option>
           ${(presets.data ?? []).map(
             (one) => html`
               <option key=${one.name} value=${one.name} title=${one.description}>
@@ -103,37 +106,37 @@ function SessionOptions({ name, state }) {
       </label>
       <div class="toggles">
         <${Toggle}
-          label="Ask before each tool"
-          note="When off, your usual permissions apply"
+          label=${t("Ask before each tool")}
+          note=${t("When off, your usual permissions apply")}
           enabled=${options.approval}
           disabled=${locked}
           set=${(enabled) => saveOptions({ approval: enabled })}
         />
         <${Toggle}
-          label="Plan first"
-          note="It says what it will do before it does it"
+          label=${t("Plan first")}
+          note=${t("It says what it will do before it does it")}
           enabled=${options.plan_mode}
           disabled=${locked}
           set=${(enabled) => saveOptions({ plan_mode: enabled })}
         />
         <${Toggle}
-          label="Deep work"
-          note="It goes on by itself while tasks are open"
+          label=${t("Deep work")}
+          note=${t("It goes on by itself while tasks are open")}
           enabled=${options.mode === "deep_work"}
           disabled=${locked}
           set=${(enabled) =>
             saveOptions({ mode: enabled ? "deep_work" : "normal", plan_mode: enabled })}
         />
         <${Toggle}
-          label="Team"
-          note="It may take other agents into a team"
+          label=${t("Team")}
+          note=${t("It may take other agents into a team")}
           enabled=${options.teams}
           disabled=${locked}
           set=${(enabled) => saveOptions({ teams: enabled })}
         />
         <${Toggle}
-          label="Tracing"
-          note="Keeps what was sent to the model, for the trace"
+          label=${t("Tracing")}
+          note=${t("Keeps what was sent to the model, for the trace")}
           enabled=${options.tracing}
           disabled=${locked}
           set=${(enabled) => saveOptions({ tracing: enabled })}
@@ -143,50 +146,61 @@ function SessionOptions({ name, state }) {
         class="stack"
         onSubmit=${submitFields((fields) =>
           updateSession(name, { system_prompt: fields.prompt }).then(() => {
-            announce("Saved");
+            announce(t("Saved"));
             return null;
           }),
         )}
       >
         <label class="field">
-          <span>Instructions for this conversation</span>
+          <span>${t("Instructions for this conversation")}</span>
           <textarea
             class="input"
             name="prompt"
             rows="4"
             disabled=${locked}
-            placeholder="What it should keep in mind here"
+            placeholder=${t("What it should keep in mind here")}
             defaultValue=${options.system_prompt ?? ""}
           ></textarea>
         </label>
-        <div><button class="btn little" disabled=${locked}>Save the instructions</button></div>
+        <div>
+          <button class="btn little" disabled=${locked}>${t("Save the instructions")}</button>
+        </div>
       </form>
-      <${Section} title="Used so far">
+      <${Section} title=${t("Used so far")}>
         <dl class="facts">
-          <dt>Read</dt>
+          <dt>${t("Read")}</dt>
           <dd>
-            ${formatCount(usage?.input_tokens)} tokens
-            ${usage?.cached_tokens ? ` (${formatCount(usage.cached_tokens)} from the cache)` : ""}
+            ${
+              usage?.cached_tokens
+                ? t("{amount} tokens ({cached} from the cache)", {
+                    amount: formatCount(usage.input_tokens),
+                    cached: formatCount(usage.cached_tokens),
+                  })
+                : t("{amount} tokens", { amount: formatCount(usage?.input_tokens) })
+            }
           </dd>
-          <dt>Written</dt>
-          <dd>${formatCount(usage?.output_tokens)} tokens</dd>
-          ${usage && "cost" in usage && html`<dt>Cost</dt><dd>${formatMoney(usage.cost)}</dd>`}
+          <dt>${t("Written")}</dt>
+          <dd>${t("{amount} tokens", { amount: formatCount(usage?.output_tokens) })}</dd>
+          ${
+            usage &&
+            "cost" in usage &&
+            html`<dt>${t("Cost")}</dt><dd>${formatMoney(usage.cost)}</dd>`
+          }
         </dl>
       <//>
       ${
         hasScope("chat") &&
         html`
           <${Section}
-            title="Erase"
-            note=${
-              "What was said here is removed from the log for good, and so is what I remember " +
-              "of it alone. Files that were made stay."
-            }
+            title=${t("Erase")}
+            note=${t(
+              "What was said here is removed from the log for good, and so is what I remember of it alone. Files that were made stay.",
+            )}
           >
             <div>
               <${ConfirmButton}
-                label="Erase this conversation"
-                confirm="Yes, erase it for good"
+                label=${t("Erase this conversation")}
+                confirm=${t("Yes, erase it for good")}
                 onYes=${() => eraseSession(name)}
                 little=${false}
               />

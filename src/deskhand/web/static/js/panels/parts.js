@@ -1,6 +1,7 @@
 // What all panels share: loading data, its states, sections, buttons and forms.
 
 import { get } from "../api.js";
+import { t } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { attempt } from "../state.js";
 
@@ -30,23 +31,23 @@ export function useFetch(path) {
 /** `children(data)` once it is loaded; until then, and after an error, a sentence. */
 export function Loaded({ result, what, children }) {
   if (result.error?.missing)
-    return html`<p class="none">This Deskhand does not offer ${what} here.</p>`;
+    return html`<p class="none">${t("This Deskhand does not offer {what} here.", { what })}</p>`;
   if (result.error?.status === 403)
     return html`
-      <p class="none">You may not see ${what}. The owner can give you the role for it.</p>
+      <p class="none">${t("You may not see {what}. The owner can give you the role for it.", { what })}</p>
     `;
   if (result.error)
     return html`
       <div class="none" role="alert">
         <p>${result.error.message}</p>
-        <button type="button" class="btn little" onClick=${result.reload}>Try again</button>
+        <button type="button" class="btn little" onClick=${result.reload}>${t("Try again")}</button>
       </div>
     `;
   if (result.data === undefined)
     return html`
       <p class="none">
         <span class="spin"></span>
-        <span class="sr">One moment</span>
+        <span class="sr">${t("One moment")}</span>
       </p>
     `;
   return children(result.data);
@@ -86,7 +87,7 @@ export function useSomeRows(rows, first, step = 100) {
     html`
       <p>
         <button type="button" class="btn little" onClick=${() => setMost(most + step)}>
-          Show more <span class="muted">(${left} left)</span>
+          ${t("Show more")} <span class="muted">${t("({left} left)", { left })}</span>
         </button>
       </p>
     `;

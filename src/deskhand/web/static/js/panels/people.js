@@ -2,6 +2,7 @@
 
 import { call, post } from "../api.js";
 import { formatDateTime } from "../format.js";
+import { t, tRich } from "../language.js";
 import { html, useState } from "../lib.js";
 import { announce, attempt, currentUser, hasScope } from "../state.js";
 import { copyText } from "../text.js";
@@ -39,13 +40,12 @@ function Phone() {
   const makeLink = () => attempt(async () => setMade(await post("/api/logins")));
   return html`
     <${Section}
-      title="Use it on your phone"
-      note=${
-        "A link that signs in one browser, once, for ten minutes. The phone must reach this " +
-        "machine."
-      }
+      title=${t("Use it on your phone")}
+      note=${t(
+        "A link that signs in one browser, once, for ten minutes. The phone must reach this machine.",
+      )}
       action=${html`
-        <button type="button" class="btn little" onClick=${makeLink}>Make a link</button>
+        <button type="button" class="btn little" onClick=${makeLink}>${t("Make a link")}</button>
       `}
     >
       ${made && html`<${LoginLink} made=${made} />`}
@@ -58,11 +58,11 @@ function LoginLink({ made }) {
   if (!made.qr_svg) return html`<${LocalLinkHelp} url=${made.url} />`;
   return html`
     <div class="row qr">
-      <img src=${svgDataUrl(made.qr_svg)} alt="The link as a QR code" width="168" height="168" />
+      <img src=${svgDataUrl(made.qr_svg)} alt=${t("The link as a QR code")} width="168" height="168" />
       <div class="stack">
         <code class="wrap">${made.url}</code>
         <div>
-          <button type="button" class="btn little" onClick=${() => copyText(made.url)}>Copy</button>
+          <button type="button" class="btn little" onClick=${() => copyText(made.url)}>${t("Copy")}</button>
         </div>
       </div>
     </div>
@@ -76,30 +76,27 @@ function LocalLinkHelp({ url }) {
     <div class="box stack" role="status">
       <p>
         <strong>
-          ${
-            "This page is open under an address of this machine alone, so a phone cannot follow " +
-            "the link."
-          }
+          ${t(
+            "This page is open under an address of this machine alone, so a phone cannot follow the link.",
+          )}
         </strong>
       </p>
       <p>
-        ${
-          "Put TLS in front of Deskhand, tell it the name, start it again, and open this page " +
-          "under that name. With Tailscale:"
-        }
+        ${t(
+          "Put TLS in front of Deskhand, tell it the name, start it again, and open this page under that name. With Tailscale:",
+        )}
       </p>
       <pre tabindex="0">
-        tailscale serve --bg ${port}${"\n"}deskhand config set web.hosts '[MACHINE.TAILNET.ts.net]'
+        ${`tailscale serve --bg ${port}\ndeskhand config set web.hosts '[MACHINE.TAILNET.ts.net]'`}
       </pre>
       <p class="small muted">
-        ${
-          "Caddy or nginx do as well; see “From another machine” in docs/serve.md. In " +
-          "another browser on this machine, this link works: "
-        }
-        <code class="wrap">${url}</code>
+        ${tRich(
+          "Caddy or nginx do as well; see “From another machine” in docs/serve.md. In another browser on this machine, this link works: {link}",
+          { link: html`<code class="wrap">${url}</code>` },
+        )}
       </p>
       <div>
-        <button type="button" class="btn little" onClick=${() => copyText(url)}>Copy</button>
+        <button type="button" class="btn little" onClick=${() => copyText(url)}>${t("Copy")}</button>
       </div>
     </div>
   `;
@@ -118,19 +115,18 @@ function Pairings({ found, users }) {
     const role = new FormData(event.target).get("role");
     applyChange(
       () => post(`/api/pairings/${code}`, role === SELF ? { owner: true } : { role }),
-      "Approve",
+      t("Approve"),
     );
   };
   const nobody = (users.data || []).every((one) => one.name !== "owner" || !one.identities.length);
   return html`
     <${Section}
-      title="Pairing requests"
-      note=${
-        "People who write to your bot for the first time get a code and are listed here. " +
-        "Compare it with the code that they tell you."
-      }
+      title=${t("Pairing requests")}
+      note=${t(
+        "People who write to your bot for the first time get a code and are listed here. Compare it with the code that they tell you.",
+      )}
     >
-      <${Loaded} result=${found} what="pairing">
+      <${Loaded} result=${found} what=${t("pairing")}>
         ${(all) =>
           all.length
             ? html`
@@ -138,7 +134,7 @@ function Pairings({ found, users }) {
                   ${all.map((one) => drawPairing(one, { approvePairing, nobody, applyChange }))}
                 </ul>
               `
-            : html`<${Empty}>No pairing requests.<//>`}
+            : html`<${Empty}>${t("No pairing requests.")}<//>`}
       <//>
     <//>
   `;
@@ -150,29 +146,30 @@ function drawPairing(one, { approvePairing, nobody, applyChange }) {
       <span class="grow">
         <strong><code>${one.code}</code> ${one.name}</strong>
         <span class="small muted">
-          ${one.channel} · ${one.external_id} · until ${formatDateTime(one.expires_at)}
+          ${one.channel} · ${one.external_id} ·${" "}
+          ${t("until {time}", { time: formatDateTime(one.expires_at) })}
         </span>
       </span>
       <form class="row" onSubmit=${approvePairing(one.code)}>
-        <select class="input" name="role" required aria-label="As">
+        <select class="input" name="role" required aria-label=${t("As")}>
           ${
             nobody &&
-            html`<option value="">choose a role</option><option value=${SELF}>this is me</option>`
+            html`<option value="">${t("choose a role")}</option><option value=${SELF}>${t("this is me")}</option>`
           }
           ${ROLES.map(
             (role) =>
               html`<option key=${role} selected=${!nobody && role === "member"}>${role}</option>`,
           )}
         </select>
-        <button class="btn main little">Approve</button>
+        <button class="btn main little">${t("Approve")}</button>
       </form>
       <button
         type="button"
         class="btn little"
         onClick=${() =>
-          applyChange(() => call("DELETE", `/api/pairings/${one.code}`), "Turned away")}
+          applyChange(() => call("DELETE", `/api/pairings/${one.code}`), t("Turned away"))}
       >
-        Reject
+        ${t("Reject")}
       </button>
     </li>
   `;
@@ -192,11 +189,10 @@ function Users({ found }) {
     attempt(async () => setLink({ user, made: await post("/api/logins", { user }) }));
   return html`
     <${Section}
-      title="People"
-      note=${
-        "Viewers read, members talk, approvers answer for risky calls, owners manage the " +
-        "settings."
-      }
+      title=${t("People")}
+      note=${t(
+        "Viewers read, members talk, approvers answer for risky calls, owners manage the settings.",
+      )}
       action=${
         hasScope("admin") &&
         html`
@@ -206,7 +202,7 @@ function Users({ found }) {
             aria-expanded=${String(adding)}
             onClick=${() => setAdding(!adding)}
           >
-            Add person
+            ${t("Add person")}
           </button>
         `
       }
@@ -217,13 +213,13 @@ function Users({ found }) {
         html`
           <div class="box stack" role="status">
             <p>
-              ${`Give this link to ${link.user}: it signs in one browser, once, within ten minutes.`}
+              ${t("Give this link to {user}: it signs in one browser, once, within ten minutes.", { user: link.user })}
             </p>
             <${LoginLink} made=${link.made} />
           </div>
         `
       }
-      <${Loaded} result=${found} what="people">
+      <${Loaded} result=${found} what=${t("people")}>
         ${(all) => html`
           <ul class="rows">${all.map((one) => drawUser(one, applyChange, makeLink))}</ul>
         `}
@@ -237,7 +233,7 @@ function drawUserForm(applyChange, setAdding, makeLink) {
     <form
       class="box row wrap"
       onSubmit=${submitFields((fields) =>
-        applyChange(() => post("/api/users", fields), "Added").then((done) => {
+        applyChange(() => post("/api/users", fields), t("Added")).then((done) => {
           if (!done) return done;
           setAdding(false);
           makeLink(fields.name);
@@ -246,25 +242,25 @@ function drawUserForm(applyChange, setAdding, makeLink) {
       )}
     >
       <label class="field grow">
-        <span>Name</span>
+        <span>${t("Name")}</span>
         <input
           class="input"
           name="name"
           required
           pattern="[a-z0-9.\\-]+"
-          title="Small letters, digits, . and -"
+          title=${t("Small letters, digits, . and -")}
           placeholder="ada"
         />
       </label>
       <label class="field">
-        <span>Role</span>
+        <span>${t("Role")}</span>
         <select class="input" name="role">
           ${ROLES.map(
             (role) => html`<option key=${role} selected=${role === "member"}>${role}</option>`,
           )}
         </select>
       </label>
-      <button class="btn main">Add</button>
+      <button class="btn main">${t("Add")}</button>
     </form>
   `;
 }
@@ -279,8 +275,8 @@ function drawUser(one, applyChange, makeLink) {
           ${
             one.identities.map((known) => `${known.channel}: ${known.external_id}`).join(" · ") ||
             (one.name === currentUser.value.user
-              ? "you, in this browser"
-              : "no chat account linked")
+              ? t("you, in this browser")
+              : t("no chat account linked"))
           }
         </span>
       </span>
@@ -295,11 +291,11 @@ function drawUser(one, applyChange, makeLink) {
                 <button
                   type="button"
                   class="x"
-                  aria-label=${`Take the role ${role} from ${one.name}`}
+                  aria-label=${t("Take the role {role} from {name}", { role, name: one.name })}
                   onClick=${() =>
                     applyChange(
                       () => call("DELETE", `${userPath(one.name)}/roles/${role}`),
-                      "Role removed",
+                      t("Role removed"),
                     )}
                 >
                   ×
@@ -314,15 +310,15 @@ function drawUser(one, applyChange, makeLink) {
         html`
           <select
             class="input short"
-            aria-label=${`Give ${one.name} a role`}
+            aria-label=${t("Give {name} a role", { name: one.name })}
             value=""
             onChange=${(event) => {
               const role = event.target.value;
               event.target.value = "";
-              applyChange(() => post(`${userPath(one.name)}/roles/${role}`), "Role added");
+              applyChange(() => post(`${userPath(one.name)}/roles/${role}`), t("Role added"));
             }}
           >
-            <option value="">give a role</option>
+            <option value="">${t("give a role")}</option>
             ${ROLES.filter((role) => !one.roles.includes(role)).map(
               (role) => html`<option key=${role} value=${role}>${role}</option>`,
             )}
@@ -331,12 +327,12 @@ function drawUser(one, applyChange, makeLink) {
             one.name !== currentUser.value.user &&
             html`
               <button type="button" class="btn little" onClick=${() => makeLink(one.name)}>
-                Sign-in link
+                ${t("Sign-in link")}
               </button>
               <${ConfirmButton}
-                label="Remove"
-                confirm="Yes, with all their keys"
-                onYes=${() => applyChange(() => call("DELETE", userPath(one.name)), "Removed")}
+                label=${t("Remove")}
+                confirm=${t("Yes, with all their keys")}
+                onYes=${() => applyChange(() => call("DELETE", userPath(one.name)), t("Removed"))}
               />
             `
           }

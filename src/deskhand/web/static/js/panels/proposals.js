@@ -1,7 +1,8 @@
 // Skills that agents propose: the text of each, its results in replays, and a person's decision.
 
 import { post } from "../api.js";
-import { formatCount, formatDateTime, pluralize } from "../format.js";
+import { formatCount, formatDateTime } from "../format.js";
+import { t, tCount, tRich } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { activity } from "../list.js";
 import { announce, attempt, sessionHref } from "../state.js";
@@ -9,12 +10,12 @@ import { HeldFiles } from "./held.js";
 import { ConfirmButton, Empty, Loaded, Section, Toggle, useFetch } from "./parts.js";
 
 const STATES = {
-  proposed: ["waits for you", ""],
-  refused: ["refused", "bad"],
-  accepted: ["active", "good"],
-  rejected: ["turned down", ""],
-  reverted: ["taken out", ""],
-  kept: ["active, not watched", "warn"],
+  proposed: [t("waits for you"), ""],
+  refused: [t("refused"), "bad"],
+  accepted: [t("active"), "good"],
+  rejected: [t("turned down"), ""],
+  reverted: [t("taken out"), ""],
+  kept: [t("active, not watched"), "warn"],
 };
 /** Whether others than an owner may have written it. */
 const isUntrusted = (one) => Boolean(one.source) || one.by.length > 0;
@@ -43,42 +44,39 @@ export function Proposals() {
   `;
   return html`
     <div class="stack wide">
-      <${Loaded} result=${found} what="proposed skills">
+      <${Loaded} result=${found} what=${t("proposed skills")}>
         ${(all) => {
           const waiting = all.filter((one) => one.state === "proposed");
           const decided = all.filter((one) => one.state !== "proposed");
           return html`
             <${Section}
-              title="Waiting for you"
-              note=${
-                "An agent thought of these while it worked. None of them is active before you " +
-                "take it in."
-              }
+              title=${t("Waiting for you")}
+              note=${t(
+                "An agent thought of these while it worked. None of them is active before you take it in.",
+              )}
             >
               ${
                 waiting.length
                   ? listRows(waiting)
                   : html`
                       <${Empty}>
-                        ${
-                          "No skill is proposed. An agent proposes one when it has found a way " +
-                          "that is worth keeping."
-                        }
+                        ${t(
+                          "No skill is proposed. An agent proposes one when it has found a way that is worth keeping.",
+                        )}
                       <//>
                     `
               }
             <//>
             <${Section}
-              title="Decided"
-              note=${
-                "If turns that use an active skill fail more often than before, it is removed " +
-                "again, and you are notified."
-              }
+              title=${t("Decided")}
+              note=${t(
+                "If turns that use an active skill fail more often than before, it is removed again, and you are notified.",
+              )}
             >
               ${
                 decided.length
                   ? listRows(decided)
-                  : html`<${Empty}>You have not decided about any yet.<//>`
+                  : html`<${Empty}>${t("You have not decided about any yet.")}<//>`
               }
             <//>
           `;
@@ -98,15 +96,15 @@ function ProposalRow({ one, open, toggle, reload }) {
         <span class="small">${one.description}</span>
         <span class="small muted">
           ${[
-            `for ${one.agent}`,
+            t("for {agent}", { agent: one.agent }),
             formatDateTime(one.at),
-            !open && (one.verdict || (one.state === "proposed" ? "not tried yet" : one.why)),
+            !open && (one.verdict || (one.state === "proposed" ? t("not tried yet") : one.why)),
           ]
             .filter(Boolean)
             .join(" · ")}
         </span>
       </button>
-      ${isUntrusted(one) && html`<span class="tag warn">untrusted</span>`}
+      ${isUntrusted(one) && html`<span class="tag warn">${t("untrusted")}</span>`}
       <span class=${`tag ${tone}`}>${words}</span>
       ${open && html`<${ProposalDetail} id=${one.id} state=${one.state} reload=${reload} />`}
     </li>
@@ -114,13 +112,18 @@ function ProposalRow({ one, open, toggle, reload }) {
 }
 
 function describeDecision(state, { decided_at, decided_by }) {
-  const author = decided_by ? ` by ${decided_by}` : "";
-  return `${STATES[state][0]}, ${formatDateTime(decided_at)}${author}. `;
+  const values = { decision: STATES[state][0], time: formatDateTime(decided_at), name: decided_by };
+  return decided_by ? t("{decision}, {time} by {name}.", values) : t("{decision}, {time}.", values);
 }
 
 function describeUses({ uses, bad_uses }) {
-  if (!uses) return "No turn has read it yet.";
-  return `${pluralize(uses, "turn")} read it, ${bad_uses} of them ended badly.`;
+  if (!uses) return t("No turn has read it yet.");
+  return tCount(
+    uses,
+    "{count} turn read it, {bad} of them ended badly.",
+    "{count} turns read it, {bad} of them ended badly.",
+    { bad: bad_uses },
+  );
 }
 
 function ProposalDetail({ id, state, reload }) {
@@ -137,13 +140,13 @@ function ProposalDetail({ id, state, reload }) {
     });
   return html`
     <div class="grow stack">
-      <${Loaded} result=${found} what="this proposal">
+      <${Loaded} result=${found} what=${t("this proposal")}>
         ${({ proposal: one, ...data }) => html`
           ${
             one.by.length > 0 &&
             html`
               <p class="note warn">
-                This was written on the word of ${one.by.join(", ")}: read it to its end.
+                ${t("This was written on the word of {names}: read it to its end.", { names: one.by.join(", ") })}
               </p>
             `
           }
@@ -151,17 +154,20 @@ function ProposalDetail({ id, state, reload }) {
             one.source &&
             html`
               <p class="note warn">
-                Before this was thought of, ${one.source}${" "}
-                ${
-                  "had been read in that conversation. Somebody there may have wanted it: read " +
-                  "it to its end."
-                }
+                ${t(
+                  "Before this was thought of, {source} had been read in that conversation. Somebody there may have wanted it: read it to its end.",
+                  { source: one.source },
+                )}
               </p>
             `
           }
           <p class="small muted">
-            From <a href=${sessionHref(one.conversation)}>this conversation</a>.${" "}
-            ${data.decided_at ? describeDecision(one.state, data) : ""}
+            ${tRich("From {conversation}.", {
+              conversation: html`
+                <a href=${sessionHref(one.conversation)}>${t("this conversation")}</a>
+              `,
+            })}${" "}
+            ${data.decided_at ? `${describeDecision(one.state, data)} ` : ""}
             ${one.why ? `${one.why}. ` : ""}
             ${["accepted", "kept", "reverted"].includes(one.state) ? describeUses(data) : ""}
           </p>
@@ -171,11 +177,11 @@ function ProposalDetail({ id, state, reload }) {
             <span>
               ${
                 one.state === "accepted" || one.state === "kept"
-                  ? `Its text, in ${data.file}`
-                  : "All of its text"
+                  ? t("Its text, in {file}", { file: data.file })
+                  : t("All of its text")
               }
             </span>
-            <pre class="exact whole" tabindex="0" aria-label=${`The text of ${one.name}`}>
+            <pre class="exact whole" tabindex="0" aria-label=${t("The text of {name}", { name: one.name })}>
               ${data.body}
             </pre>
           </div>
@@ -189,10 +195,10 @@ function ProposalDetail({ id, state, reload }) {
 function Findings({ all }) {
   if (!all.length)
     return html`
-      <p class="small muted">Nothing in it is known from malicious skills.</p>
+      <p class="small muted">${t("Nothing in it is known from malicious skills.")}</p>
     `;
   return html`
-    <ul class="rows" aria-label="What was found in it">
+    <ul class="rows" aria-label=${t("What was found in it")}>
       ${all.map(
         (each) => html`
           <li key=${each.words + each.excerpt}>
@@ -201,7 +207,7 @@ function Findings({ all }) {
               ${each.excerpt && html`<code class="small">${each.excerpt}</code>`}
             </span>
             <span class=${`tag ${each.severity === "bad" ? "bad" : "warn"}`}>
-              ${each.severity === "bad" ? "bad" : "look"}
+              ${each.severity === "bad" ? t("bad") : t("look")}
             </span>
           </li>
         `,
@@ -216,9 +222,7 @@ function ReplayScores({ one, data }) {
     return one.state === "proposed"
       ? html`
           <p class="small muted">
-            It was not tried on recorded turns
-            ${isUntrusted(one) ? ": what comes from others is not tried by itself" : " yet"}
-            . In a terminal: <code>deskhand skills try ${one.id}</code>
+            ${describeUntried(one)}
           </p>
         `
       : null;
@@ -226,12 +230,12 @@ function ReplayScores({ one, data }) {
     <div class="stack">
       <p class="small">
         ${one.verdict}
-        ${data.spent ? ` Trying it took ${formatCount(data.spent)} tokens.` : ""}
+        ${data.spent ? ` ${t("Trying it took {count} tokens.", { count: formatCount(data.spent) })}` : ""}
       </p>
       ${
         data.scores.length > 0 &&
         html`
-          <ul class="rows" aria-label="Turns it was tried on">
+          <ul class="rows" aria-label=${t("Turns it was tried on")}>
             ${data.scores.map((each, i) => drawScore(each, i))}
           </ul>
         `
@@ -240,20 +244,49 @@ function ReplayScores({ one, data }) {
   `;
 }
 
+function describeUntried(one) {
+  const command = html`<code>deskhand skills try ${one.id}</code>`;
+  if (isUntrusted(one))
+    return tRich(
+      "It was not tried on recorded turns: what comes from others is not tried by itself. In a terminal: {command}",
+      { command },
+    );
+  return tRich("It was not tried on recorded turns yet. In a terminal: {command}", { command });
+}
+
+function describeScore(each) {
+  return [
+    tCount(
+      each.calls,
+      "{count} call ({before} without it)",
+      "{count} calls ({before} without it)",
+      { before: each.calls_before },
+    ),
+    t("{count} tokens ({before})", {
+      count: formatCount(each.tokens),
+      before: formatCount(each.tokens_before),
+    }),
+    !each.read && t("did not read it"),
+    each.unknown &&
+      tCount(
+        each.unknown,
+        "{count} call without a recorded result",
+        "{count} calls without a recorded result",
+      ),
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
 function drawScore(each, i) {
   return html`
     <li key=${i}>
       <span class="grow">
-        <span>“${each.asked}”</span>
-        <span class="small muted">
-          ${pluralize(each.calls, "call")} (${each.calls_before} without it) ·${" "}
-          ${formatCount(each.tokens)} tokens (${formatCount(each.tokens_before)})
-          ${each.read ? "" : " · did not read it"}
-          ${each.unknown ? ` · ${pluralize(each.unknown, "call")} without a recorded result` : ""}
-        </span>
+        <span>${t("“{request}”", { request: each.asked })}</span>
+        <span class="small muted">${describeScore(each)}</span>
       </span>
       <span class=${`tag ${each.solved ? "good" : "bad"}`}>
-        ${each.solved ? "solved" : "not solved"}
+        ${each.solved ? t("solved") : t("not solved")}
       </span>
     </li>
   `;
@@ -266,9 +299,9 @@ function Decision({ one, data, decide }) {
     return html`
       <div class="row">
         <${ConfirmButton}
-          label="Remove"
-          confirm="Yes, take it out"
-          onYes=${() => decide("/revert", {}, `${one.name} is taken out`)}
+          label=${t("Remove")}
+          confirm=${t("Yes, take it out")}
+          onYes=${() => decide("/revert", {}, t("{name} is taken out", { name: one.name }))}
         />
       </div>
     `;
@@ -280,10 +313,9 @@ function Decision({ one, data, decide }) {
         bad &&
         html`
           <p class="small muted">
-            ${
-              "It cannot be taken in as it is. If you want what it says, write a skill of your " +
-              "own under Models and skills."
-            }
+            ${t(
+              "It cannot be taken in as it is. If you want what it says, write a skill of your own under Models and skills.",
+            )}
           </p>
         `
       }
@@ -293,14 +325,14 @@ function Decision({ one, data, decide }) {
         html`
           <${Toggle}
             enabled=${read}
-            label="I have read all of it"
-            note="From now on I am responsible for what it says."
+            label=${t("I have read all of it")}
+            note=${t("From now on I am responsible for what it says.")}
             set=${setRead}
           />
         `
       }
       <label class="field">
-        <span>Reason, if you reject it</span>
+        <span>${t("Reason, if you reject it")}</span>
         <input
           class="input"
           maxlength="1000"
@@ -320,17 +352,17 @@ function Decision({ one, data, decide }) {
                 decide(
                   "/accept",
                   { untrusted: isUntrusted(one) },
-                  `${one.name} is a skill of ${one.agent} now`,
+                  t("{name} is a skill of {agent} now", { name: one.name, agent: one.agent }),
                 )}
             >
-              Accept
+              ${t("Accept")}
             </button>
           `
         }
         <${ConfirmButton}
-          label="Reject"
-          confirm="Yes, reject it"
-          onYes=${() => decide("/reject", { why }, `${one.name} is turned down`)}
+          label=${t("Reject")}
+          confirm=${t("Yes, reject it")}
+          onYes=${() => decide("/reject", { why }, t("{name} is turned down", { name: one.name }))}
         />
       </div>
     </div>

@@ -3,34 +3,35 @@
 import { call } from "../api.js";
 import { formatDateTime } from "../format.js";
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { forgetDevice, loadPush, push, turnOff, turnOn } from "../push.js";
 import { announce, attempt } from "../state.js";
 import { Section } from "./parts.js";
 
-const NOTE =
-  "When an agent asks, fails, or finishes what you were not waiting for, also with this page closed.";
+const NOTE = t(
+  "When an agent asks, fails, or finishes what you were not waiting for, also with this page closed.",
+);
 
 export function PushDevices() {
   useEffect(() => void attempt(loadPush), []);
   const found = push.value;
   if (!found) return null;
   return html`
-    <${Section} title="Notifications" note=${NOTE} action=${html`<${Switch} ...${found} />`}>
+    <${Section} title=${t("Notifications")} note=${NOTE} action=${html`<${Switch} ...${found} />`}>
       ${found.status === "cannot" && html`<p class="none">${found.problem}</p>`}
       ${
         found.status === "blocked" &&
         html`
           <p class="none">
-            This browser blocks notifications of this page. Allow them in its settings for this
-            site, then load the page again.
+            ${t("This browser blocks notifications of this page. Allow them in its settings for this site, then load the page again.")}
           </p>
         `
       }
       ${
         found.devices.length > 0 &&
         html`
-          <ul class="rows" aria-label="Browsers with notifications">
+          <ul class="rows" aria-label=${t("Browsers with notifications")}>
             ${found.devices.map((one) => html`<${Device} key=${one.id} ...${one} mine=${found.mine === one.id} />`)}
           </ul>
         `
@@ -40,25 +41,25 @@ export function PushDevices() {
 }
 
 function Switch({ status }) {
-  if (status === "off") return html`<${Act} label="Turn on here" run=${turnOn} />`;
-  if (status === "on") return html`<${Act} label="Turn off here" run=${turnOff} />`;
+  if (status === "off") return html`<${Act} label=${t("Turn on here")} run=${turnOn} />`;
+  if (status === "on") return html`<${Act} label=${t("Turn off here")} run=${turnOff} />`;
   return null;
 }
 
 function Device({ id, label, at, mine }) {
   const test = async () => {
     await call("POST", `/api/push/${id}/test`);
-    announce("Sent");
+    announce(t("Sent"));
   };
   return html`
     <li>
       <${Icon} name="bell" />
       <span class="grow">
-        <span class="row">${label} ${mine && html`<span class="tag">this one</span>`}</span>
-        <span class="small muted">since ${formatDateTime(at)}</span>
+        <span class="row">${label} ${mine && html`<span class="tag">${t("this one")}</span>`}</span>
+        <span class="small muted">${t("since {time}", { time: formatDateTime(at) })}</span>
       </span>
-      <${Act} label="Send a test" run=${test} />
-      ${!mine && html`<${Act} label="Turn off" run=${() => forgetDevice(id)} />`}
+      <${Act} label=${t("Send a test")} run=${test} />
+      ${!mine && html`<${Act} label=${t("Turn off")} run=${() => forgetDevice(id)} />`}
     </li>
   `;
 }

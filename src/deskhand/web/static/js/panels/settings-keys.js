@@ -2,13 +2,14 @@
 // them.
 
 import { capitalize } from "../format.js";
+import { language, t, tData } from "../language.js";
 import { KEYS } from "./keys.js";
 
 /** The groups, each with the beginnings of its keys. The longest beginning decides. */
 export const GROUPS = [
   {
-    title: "Models and cost",
-    note: "Which models answer, how they think, and how much they may use.",
+    title: t("Models and cost"),
+    note: t("Which models answer, how they think, and how much they may use."),
     begins: [
       "defaults.models",
       "defaults.thinking",
@@ -29,8 +30,8 @@ export const GROUPS = [
     ],
   },
   {
-    title: "What it may do",
-    note: "Permissions, tools, the web, commands, sub-agents, and what can be undone.",
+    title: t("What it may do"),
+    note: t("Permissions, tools, the web, commands, sub-agents, and what can be undone."),
     begins: [
       "permission_mode",
       "policy",
@@ -49,8 +50,8 @@ export const GROUPS = [
     ],
   },
   {
-    title: "Channels and people",
-    note: "Where people reach it, who they are, and voice messages.",
+    title: t("Channels and people"),
+    note: t("Where people reach it, who they are, and voice messages."),
     begins: [
       "channels",
       "bindings",
@@ -62,13 +63,13 @@ export const GROUPS = [
     ],
   },
   {
-    title: "Memory and jobs",
-    note: "What it remembers and learns, what it does by itself, and long work.",
+    title: t("Memory and jobs"),
+    note: t("What it remembers and learns, what it does by itself, and long work."),
     begins: ["memory", "reflection", "skills_review", "jobs", "heartbeat", "deep_work"],
   },
   {
-    title: "This machine",
-    note: "Time zone, address of the page, storage, backups and logs.",
+    title: t("This machine"),
+    note: t("Time zone, address of the page, storage, backups and logs."),
     begins: [
       "timezone",
       "web",
@@ -87,26 +88,38 @@ export const GROUPS = [
     ],
   },
 ];
-/** Headings within a group, where the name of the section is not one. */
+/** Headings within a group, by the section. */
 const HEADINGS = {
-  "": "General",
-  agents: "Agent",
-  budgets: "Budget",
-  channels: "Channel",
-  defaults: "All agents",
-  egress: "Network of commands",
-  image_gen: "Pictures",
-  mcp: "MCP server",
-  processes: "Background commands",
-  providers: "Provider",
-  remote_agents: "Agent elsewhere",
-  roles: "Role",
-  skills_review: "Proposed skills",
-  subagents: "Sub-agents",
-  web: "The page and the API",
-  "web.sign_in": "Sign-in",
-  web_fetch: "Reading web pages",
-  web_search: "Searching the web",
+  "": t("General"),
+  agent_server: t("Agent server"),
+  agents: t("Agent"),
+  backup: t("Backup"),
+  budgets: t("Budget"),
+  channels: t("Channel"),
+  deep_work: t("Deep work"),
+  defaults: t("All agents"),
+  desktop: t("Desktop"),
+  egress: t("Network of commands"),
+  heartbeat: t("Heartbeat"),
+  image_gen: t("Pictures"),
+  jobs: t("Jobs"),
+  mcp: t("MCP server"),
+  memory: t("Memory"),
+  processes: t("Background commands"),
+  providers: t("Provider"),
+  reflection: t("Reflection"),
+  remote_agents: t("Agent elsewhere"),
+  roles: t("Role"),
+  skills_review: t("Proposed skills"),
+  speech: t("Speech"),
+  subagents: t("Sub-agents"),
+  terminal: t("Terminal"),
+  traces: t("Traces"),
+  undo: t("Undo"),
+  web: t("The page and the API"),
+  "web.sign_in": t("Sign-in"),
+  web_fetch: t("Reading web pages"),
+  web_search: t("Searching the web"),
 };
 /** Sections that hold only from the next start on. */
 const RESTART = ["web", "channels", "compat"];
@@ -142,7 +155,7 @@ function plainKey(key) {
   return named.join(".");
 }
 
-/** What is known of a key: `{without, does, type, choices, restart}`. */
+/** What is known of a key: `{without, does, type, choices, restart}`, in English. */
 export function describeKey(key) {
   const [without, does, type] = KEYS[plainKey(key)] ?? ["", "", "text"];
   const free = /^(integer|number|list|text|entries)/.test(type);
@@ -154,6 +167,10 @@ export function describeKey(key) {
     restart: RESTART.includes(key.split(".")[0]),
   };
 }
+
+/** What holds where the key is not set, as it is shown. */
+export const nameDefault = ({ key, without }) =>
+  key.startsWith("agents.") ? t("as for all agents") : tData(without);
 
 export function findGroup(key) {
   for (let begin = plainKey(key); begin; begin = begin.slice(0, begin.lastIndexOf("."))) {
@@ -169,7 +186,7 @@ export function nameSection(key) {
   const parts = key.split(".");
   if (parts.length === 1) return HEADINGS[""];
   const [section, name] = parts;
-  if (section === "budgets" && name === "all") return "Budget for everything";
+  if (section === "budgets" && name === "all") return t("Budget for everything");
   const heading =
     HEADINGS[`${section}.${name}`] ?? HEADINGS[section] ?? capitalize(section.replaceAll("_", " "));
   const named = section === "agents" || plainKey(key).startsWith(`${section}.NAME.`);
@@ -206,8 +223,8 @@ export function parseSetting(text, type) {
 export function checkTyped(text, type) {
   const number = Number(text);
   if (text.trim() === "") return "";
-  if (type.startsWith("integer") && !Number.isInteger(number)) return "Write a whole number.";
-  if (type.startsWith("number") && Number.isNaN(number)) return "Write a number, such as 0.5.";
+  if (type.startsWith("integer") && !Number.isInteger(number)) return t("Write a whole number.");
+  if (type.startsWith("number") && Number.isNaN(number)) return t("Write a number, such as 0.5.");
   return "";
 }
 
@@ -216,13 +233,21 @@ export const plainProblem = (message) => message.replace(/^'[^']*': ('[^']*': )?
 
 /** A type in words; '' for one that needs none. */
 export function nameType(type) {
-  if (type === "list of entries") return "a list in JSON";
-  if (type.startsWith("list")) return "several with commas between them";
-  return type
-    .replace(/^integer/, "a whole number")
-    .replace(/^number/, "a number")
-    .replace(/^text$/, "");
+  if (type === "list of entries") return t("a list in JSON");
+  if (type.startsWith("list")) return t("several with commas between them");
+  const [name, bounds] = type.split(", "); // "integer, ≥ 1 and ≤ 86,400"
+  if (name !== "integer" && name !== "number") return "";
+  const kind = name === "integer" ? t("a whole number") : t("a number");
+  if (!bounds) return kind;
+  const [low, high] = bounds.split(" and ").map(formatBound);
+  return high ? t("{kind}, {low} and {high}", { kind, low, high }) : `${kind}, ${low}`;
 }
+
+/** `≥ 86,400` as numbers are written in the reader's language. */
+const formatBound = (bound) =>
+  bound.replace(/\d+(,\d+)+/, (digits) =>
+    Number(digits.replaceAll(",", "")).toLocaleString(language),
+  );
 
 /** Whether a value is set that is not the default. */
 export function isChanged(value, without) {

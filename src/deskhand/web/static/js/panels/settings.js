@@ -1,7 +1,7 @@
 // The configuration in effect, in groups, and each key with what it does and its default.
 
 import { call } from "../api.js";
-import { pluralize } from "../format.js";
+import { t, tCount, tData, tRich } from "../language.js";
 import { html, signal, useEffect, useMemo, useState } from "../lib.js";
 import { announce } from "../state.js";
 import { Empty, Loaded, Section, useFetch, useSomeRows } from "./parts.js";
@@ -15,6 +15,7 @@ import {
   GROUPS,
   HIDDEN,
   isChanged,
+  nameDefault,
   nameSection,
   nameType,
   parseSetting,
@@ -32,7 +33,7 @@ export function findSetting(words) {
 export function Settings() {
   const found = useFetch("/api/settings");
   return html`
-    <${Loaded} result=${found} what="the configuration">
+    <${Loaded} result=${found} what=${t("the configuration")}>
       ${(data) => html`<${Configuration} data=${data} reload=${found.reload} />`}
     <//>
   `;
@@ -45,19 +46,24 @@ function readSettings({ config, keys: writable }) {
   const settings = [...keys].map((key) => {
     const about = describeKey(key);
     const value = readValue(config, key);
+    const shown = { does: tData(about.does), without: nameDefault({ ...about, key }) };
     return {
       ...about,
       key,
       value,
+      shown,
       group: findGroup(key),
       section: nameSection(key),
       changed: isChanged(value, about.without),
       writable: writableKeys.has(key),
-      words: `${key} ${about.without} ${about.does}`.toLowerCase(),
+      words: [key, about.without, about.does, shown.without, shown.does].join(" ").toLowerCase(),
     };
   });
   return GROUPS.map((group) => ({ group, settings: sortBySection(group, settings) }));
 }
+
+/** Whether the key is in no section. */
+const isGeneral = ({ key }) => !key.includes(".");
 
 /** Of one group, in the order in which it names the sections. */
 function sortBySection(group, settings) {
@@ -71,7 +77,7 @@ function sortBySection(group, settings) {
   const sections = [...new Set(own.map((one) => one.section))];
   return own.sort(
     (one, two) =>
-      Number(two.section === "General") - Number(one.section === "General") ||
+      Number(isGeneral(two)) - Number(isGeneral(one)) ||
       rank(one) - rank(two) ||
       sections.indexOf(one.section) - sections.indexOf(two.section),
   );
@@ -100,8 +106,8 @@ function Configuration({ data, reload }) {
         <input
           class="input grow"
           type="search"
-          aria-label="Find a setting"
-          placeholder="Find a setting, such as time zone or cost"
+          aria-label=${t("Find a setting")}
+          placeholder=${t("Find a setting, such as time zone or cost")}
           value=${query.value}
           onInput=${(event) => findSetting(event.target.value)}
         />
@@ -111,7 +117,7 @@ function Configuration({ data, reload }) {
             checked=${onlyChanged}
             onChange=${(event) => setOnlyChanged(event.target.checked)}
           />
-          Only changed <span class="muted">(${changed})</span>
+          ${t("Only changed")} <span class="muted">(${changed})</span>
         </label>
       </div>
       ${shown.map(
@@ -129,20 +135,19 @@ function Configuration({ data, reload }) {
         !shown.length &&
         html`
           <${Empty}>
-            ${onlyChanged && !words.length ? "Everything has its default." : "No matching setting."}
+            ${onlyChanged && !words.length ? t("Everything has its default.") : t("No matching setting.")}
           <//>
         `
       }
       <${Section}
-        title="The file"
-        note=${
-          "You can also edit this file. Most changes apply at once, those marked “restart” at the " +
-          "next start."
-        }
+        title=${t("The file")}
+        note=${t(
+          "You can also edit this file. Most changes apply at once, those marked “restart” at the next start.",
+        )}
       >
         <p><code class="wrap">${data.file}</code></p>
         <details>
-          <summary class="small">All that is set, without secrets</summary>
+          <summary class="small">${t("All that is set, without secrets")}</summary>
           <pre class="as-is plain" tabindex="0">${JSON.stringify(data.config, null, 2)}</pre>
         </details>
       <//>
@@ -164,8 +169,8 @@ function Group({ group, settings, open, reload }) {
           <strong>${group.title}</strong>
           <span class="small muted">${group.note}</span>
         </span>
-        ${changed > 0 && html`<span class="tag good">${changed} changed</span>`}
-        <span class="small muted">${pluralize(settings.length, "setting")}</span>
+        ${changed > 0 && html`<span class="tag good">${t("{count} changed", { count: changed })}</span>`}
+        <span class="small muted">${tCount(settings.length, "{count} setting", "{count} settings")}</span>
       </summary>
       ${(open || toggled) && html`<${SettingRows} settings=${settings} reload=${reload} />`}
     </details>
@@ -193,19 +198,19 @@ function SettingRows({ settings, reload }) {
 }
 
 function Setting({ setting, reload }) {
-  const { key, does, without, changed, restart } = setting;
+  const { key, shown, changed, restart } = setting;
   const kind = setting.choices ? "" : nameType(setting.type);
   const id = `key-${key}`;
   return html`
     <li class="setting">
       <div class="row wrap">
         <label for=${setting.writable ? id : null}><code>${key}</code></label>
-        ${changed && html`<span class="tag good">changed</span>`}
-        ${restart && html`<span class="tag" title="Applies at the next start">restart</span>`}
+        ${changed && html`<span class="tag good">${t("changed")}</span>`}
+        ${restart && html`<span class="tag" title=${t("Applies at the next start")}>${t("restart")}</span>`}
       </div>
-      <p class="small" id=${`${id}-about`}>${does}</p>
+      <p class="small" id=${`${id}-about`}>${shown.does}</p>
       <p class="small muted">
-        Default: ${["", "[]", "{}"].includes(without) ? "none" : without}${kind && ` · ${kind}`}
+        ${[describeDefault(setting), kind].filter(Boolean).join(" · ")}
       </p>
       ${
         setting.writable
@@ -216,15 +221,27 @@ function Setting({ setting, reload }) {
   `;
 }
 
+function describeDefault({ without, shown }) {
+  if (["", "[]", "{}"].includes(without)) return t("Default: none");
+  return t("Default: {value}", { value: shown.without });
+}
+
 /** A key that opens the machine or decides who may: it is set where Deskhand runs. */
 const Locked = ({ setting }) => html`
   <p class="small">
     ${
       setting.value !== undefined &&
-      html`Now: <code class="wrap">${formatSetting(setting.value) || "hidden"}</code>. `
+      html`
+        ${tRich("Now: {value}.", {
+          value: html`
+            <code class="wrap">${formatSetting(setting.value) || t("hidden")}</code>
+          `,
+        })}${" "}
+      `
     }
-    To change it, type on the machine:${" "}
-    <code class="wrap">deskhand config set ${setting.key} …</code>
+    ${tRich("To change it, type on the machine: {command}", {
+      command: html`<code class="wrap">deskhand config set ${setting.key} …</code>`,
+    })}
   </p>
 `;
 
@@ -242,7 +259,7 @@ function SettingForm({ id, setting, reload }) {
       setText(null);
       announce(said);
       if (wanted === null && readValue(config, key) !== undefined)
-        setError("The file does not set it any more, but an environment variable does.");
+        setError(t("The file does not set it any more, but an environment variable does."));
       reload();
     } catch (problem) {
       fail(plainProblem(problem.message));
@@ -257,7 +274,7 @@ function SettingForm({ id, setting, reload }) {
     event.preventDefault();
     const wrong = checkTyped(text, type);
     if (wrong) fail(wrong);
-    else send(parseSetting(text, type), `${key} is set`);
+    else send(parseSetting(text, type), t("{key} is set", { key }));
   };
   const field = {
     class: "input",
@@ -276,7 +293,7 @@ function SettingForm({ id, setting, reload }) {
         choices
           ? html`
               <select ...${field} value=${text ?? shown} onChange=${edit}>
-                <option value="">${setting.without ? `Default: ${setting.without}` : "Default"}</option>
+                <option value="">${setting.without ? t("Default: {value}", { value: setting.shown.without }) : t("Default")}</option>
                 ${listChoices(choices, shown).map(
                   (choice) => html`<option key=${choice} value=${choice}>${choice}</option>`,
                 )}
@@ -286,12 +303,12 @@ function SettingForm({ id, setting, reload }) {
               <input
                 ...${field}
                 value=${text ?? shown}
-                placeholder=${value === HIDDEN ? "hidden" : setting.without}
+                placeholder=${value === HIDDEN ? t("hidden") : setting.shown.without}
                 onInput=${edit}
               />
             `
       }
-      <button class="btn little" disabled=${busy || text === null || text === shown}>Save</button>
+      <button class="btn little" disabled=${busy || text === null || text === shown}>${t("Save")}</button>
       ${
         setting.changed &&
         html`
@@ -299,10 +316,10 @@ function SettingForm({ id, setting, reload }) {
             type="button"
             class="btn little quiet"
             disabled=${busy}
-            aria-label=${`Reset ${key} to the default`}
-            onClick=${() => send(null, `${key} has its default again`)}
+            aria-label=${t("Reset {key} to the default", { key })}
+            onClick=${() => send(null, t("{key} has its default again", { key }))}
           >
-            Reset to default
+            ${t("Reset to default")}
           </button>
         `
       }

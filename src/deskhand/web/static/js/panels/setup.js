@@ -2,18 +2,26 @@
 
 import { get, post } from "../api.js";
 import { capitalize, formatBytes } from "../format.js";
+import { t, tData, tRich } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { announce, attempt, hasScope } from "../state.js";
 import { Empty, Loaded, Section, submitFields, svgDataUrl, useFetch } from "./parts.js";
 
 const describePull = ({ model, done, size }) =>
-  `Fetching ${model}: ${formatBytes(done)} of ${formatBytes(size)}`;
+  t("Fetching {model}: {done} of {size}", {
+    model,
+    done: formatBytes(done),
+    size: formatBytes(size),
+  });
 
 function describeProbe({ model, first_s, said, tools }) {
-  const calls = tools
-    ? ", and it calls tools."
-    : ". It did not call a tool: files and commands will be hard for it.";
-  return `${model} answered after ${first_s.toFixed(1)} s: “${said}”${calls}`;
+  const values = { model, seconds: first_s.toFixed(1), answer: said };
+  return tools
+    ? t("{model} answered after {seconds} s: “{answer}”, and it calls tools.", values)
+    : t(
+        "{model} answered after {seconds} s: “{answer}”. It did not call a tool: files and commands will be hard for it.",
+        values,
+      );
 }
 
 export function Setup() {
@@ -29,11 +37,11 @@ export function Setup() {
     const timer = setInterval(() => get("/api/setup").then(setChanged, () => undefined), 1000);
     return () => clearInterval(timer);
   }, [pulling]);
-  if (!hasScope("admin")) return html`<${Empty}>Only an owner can set up Deskhand.<//>`;
+  if (!hasScope("admin")) return html`<${Empty}>${t("Only an owner can set up Deskhand.")}<//>`;
   const selectModel = (model) =>
     attempt(async () => {
       setChanged(await post("/api/setup/model", { model }));
-      announce(`Now using ${model}`);
+      announce(t("Now using {model}", { model }));
     });
   const probeModel = (model) =>
     attempt(async () => setProbed(await post("/api/setup/probe", { model })));
@@ -47,7 +55,9 @@ export function Setup() {
       vision: sees ? sees === "yes" : null,
     });
     setProbed(
-      answer.ok ? answer : { ...answer, problem: `Nothing was changed. ${answer.problem}` },
+      answer.ok
+        ? answer
+        : { ...answer, problem: t("Nothing was changed. {problem}", { problem: answer.problem }) },
     );
     setChanged(await get("/api/setup"));
     return answer.ok ? answer : undefined;
@@ -56,16 +66,16 @@ export function Setup() {
     submitFields(async (fields) => {
       const answer = await post(`/api/setup/${path}`, fields);
       setChanged(answer);
-      announce("Saved");
+      announce(t("Saved"));
       return answer;
     });
   return html`
-    <${Loaded} result=${{ ...found, data: now }} what="the first steps">
+    <${Loaded} result=${{ ...found, data: now }} what=${t("the first steps")}>
       ${(view) => html`
         <div class="stack wide">
           ${
             view.demo &&
-            html`<p class="note warn">No model is chosen yet: a script answers in its place.</p>`
+            html`<p class="note warn">${t("No model is chosen yet: a script answers in its place.")}</p>`
           }
           ${
             view.moving &&
@@ -73,18 +83,20 @@ export function Setup() {
               <p class="note">
                 <span>
                   ${view.moving}${" "}
-                  Your conversations, jobs and memories can come with you. In a terminal,${" "}
-                  <code>deskhand import</code> says what would be taken over, and takes nothing yet.
+                  ${tRich(
+                    "Your conversations, jobs and memories can come with you. In a terminal, {command} says what would be taken over, and takes nothing yet.",
+                    { command: html`<code>deskhand import</code>` },
+                  )}
                 </span>
               </p>
             `
           }
           <${Section}
-            title="A model"
+            title=${t("A model")}
             note=${
               view.model
-                ? `${view.model} answers now.`
-                : "Choose a model: on this machine, or at a provider."
+                ? t("{model} answers now.", { model: view.model })
+                : t("Choose a model: on this machine, or at a provider.")
             }
           >
             ${
@@ -95,7 +107,7 @@ export function Setup() {
                   <progress
                     value=${view.pull.done}
                     max=${view.pull.size || 1}
-                    aria-label="Download"
+                    aria-label=${t("Download")}
                   ></progress>
                 </div>
               `
@@ -109,7 +121,7 @@ export function Setup() {
                 disabled=${!view.model || view.demo}
                 onClick=${() => probeModel(view.model)}
               >
-                Try the model
+                ${t("Try the model")}
               </button>
             </div>
             ${
@@ -121,22 +133,22 @@ export function Setup() {
               `
             }
           <//>
-          <${Section} title="Permissions" note="What it may do without asking.">
-            <div class="cards" role="radiogroup" aria-label="Permissions">
+          <${Section} title=${t("Permissions")} note=${t("What it may do without asking.")}>
+            <div class="cards" role="radiogroup" aria-label=${t("Permissions")}>
               ${Object.entries(view.permission_modes).map(([name, means]) =>
                 drawPermissionMode(name, means, view.permission_mode === name, setPermissionMode),
               )}
             </div>
           <//>
           <${Section}
-            title="You"
-            note="So that it knows what to call you, and what time it is where you are."
+            title=${t("You")}
+            note=${t("So that it knows what to call you, and what time it is where you are.")}
           >
             ${drawPersonForm(view, saveStep("person"))}
           <//>
           <${Section}
-            title="Channels"
-            note="Write to it from where you already are. What you give is tried first."
+            title=${t("Channels")}
+            note=${t("Write to it from where you already are. What you give is tried first.")}
           >
             ${drawChannels(view.channels, kind, setKind)}
             ${drawChannelForm(
@@ -160,14 +172,14 @@ function drawOffer(one, view, selectModel) {
       </span>
       ${
         one.model === view.model
-          ? html`<span class="tag good">answers now</span>`
+          ? html`<span class="tag good">${t("answers now")}</span>`
           : html`
               <button
                 type="button"
                 class=${`btn little ${one.ready ? "main" : ""}`}
                 onClick=${() => selectModel(one.model)}
               >
-                ${one.ready ? "Use" : "Fetch and use"}
+                ${one.ready ? t("Use") : t("Fetch and use")}
               </button>
             `
       }
@@ -186,14 +198,14 @@ function drawPermissionMode(name, means, chosen, setPermissionMode) {
       onClick=${() => setPermissionMode(name)}
     >
       <strong>${name}</strong>
-      <span class="small muted">${means}</span>
+      <span class="small muted">${tData(means)}</span>
     </button>
   `;
 }
 
 function drawChannels(channels, kind, setKind) {
   return html`
-    <div class="row wrap" role="radiogroup" aria-label="Kind of channel">
+    <div class="row wrap" role="radiogroup" aria-label=${t("Kind of channel")}>
       ${channels.map(
         (one) => html`
           <button
@@ -220,20 +232,23 @@ function drawChannelForm(guide, setConnected) {
   };
   return html`
     <form key=${guide.kind} class="box stack" onSubmit=${submitFields(connect)}>
-      ${guide.connected && html`<p class="small">Connected. To change it, give it anew.</p>`}
+      ${guide.connected && html`<p class="small">${t("Connected. To change it, give it anew.")}</p>`}
       ${
         guide.link &&
         html`
           <p class="small">
-            Begin at${" "}
-            <a href=${guide.link} target="_blank" rel="noreferrer noopener">${guide.link}</a>.
+            ${tRich("Begin at {link}.", {
+              link: html`
+                <a href=${guide.link} target="_blank" rel="noreferrer noopener">${guide.link}</a>
+              `,
+            })}
           </p>
         `
       }
       ${guide.needs.map(
         (need) => html`
           <label class="field" key=${need.setting}>
-            <span>${need.label}</span>
+            <span>${tData(need.label)}</span>
             <input
               class="input"
               name=${need.setting}
@@ -242,11 +257,11 @@ function drawChannelForm(guide, setConnected) {
               required=${!need.optional && !(need.secret && guide.connected)}
               placeholder=${need.example}
             />
-            <span class="small muted">${capitalize(need.where)}.</span>
+            <span class="small muted">${capitalize(tData(need.where))}.</span>
           </label>
         `,
       )}
-      <div class="row"><button class="btn">Connect ${guide.title}</button></div>
+      <div class="row"><button class="btn">${t("Connect {title}", { title: guide.title })}</button></div>
     </form>
   `;
 }
@@ -256,13 +271,17 @@ function drawConnected(channel) {
     <div class="row qr" role="status">
       <img
         src=${svgDataUrl(channel.qr_svg)}
-        alt="A QR code that opens it"
+        alt=${t("A QR code that opens it")}
         width="148"
         height="148"
       />
       <p>
-        <a href=${channel.link} target="_blank" rel="noreferrer noopener">${channel.name}</a>${" "}
-        works. ${channel.after}
+        ${tRich("{name} works.", {
+          name: html`
+            <a href=${channel.link} target="_blank" rel="noreferrer noopener">${channel.name}</a>
+          `,
+        })}${" "}
+        ${tData(channel.after)}
       </p>
     </div>
   `;
@@ -273,45 +292,45 @@ function drawKeyForm(view, testKey) {
     <form class="box stack" onSubmit=${submitFields(testKey)}>
       <div class="row wrap">
         <label class="field">
-          <span>Or a key for</span>
+          <span>${t("Or a key for")}</span>
           <input class="input" name="provider" list="providers" required placeholder="openai" />
           <datalist id="providers">
             ${view.providers.map(
               (one) => html`
-                <option key=${one.name} value=${one.name}>${one.has_key ? "has a key" : ""}</option>
+                <option key=${one.name} value=${one.name}>${one.has_key ? t("has a key") : ""}</option>
               `,
             )}
           </datalist>
         </label>
         <label class="field grow">
-          <span>Key</span>
+          <span>${t("Key")}</span>
           <input class="input" name="key" type="password" autocomplete="off" />
         </label>
-        <button class="btn main">Test and save</button>
+        <button class="btn main">${t("Test and save")}</button>
       </div>
       <details>
-        <summary>Another address or model</summary>
+        <summary>${t("Another address or model")}</summary>
         <div class="row wrap">
           <label class="field grow">
-            <span>Base URL</span>
-            <input class="input" name="base_url" type="url" placeholder="the usual one" />
+            <span>${t("Base URL")}</span>
+            <input class="input" name="base_url" type="url" placeholder=${t("the usual one")} />
           </label>
           <label class="field">
-            <span>Model</span>
-            <input class="input" name="model" placeholder="the usual one" />
+            <span>${t("Model")}</span>
+            <input class="input" name="model" placeholder=${t("the usual one")} />
           </label>
           <label class="field">
-            <span>Sees pictures</span>
+            <span>${t("Sees pictures")}</span>
             <select class="input" name="sees">
-              <option value="">as known</option>
-              <option value="yes">yes</option>
-              <option value="no">no</option>
+              <option value="">${t("as known")}</option>
+              <option value="yes">${t("yes")}</option>
+              <option value="no">${t("no")}</option>
             </select>
           </label>
         </div>
       </details>
       <p class="small muted">
-        The key is tested first. Where the test fails, everything stays as it is.
+        ${t("The key is tested first. Where the test fails, everything stays as it is.")}
       </p>
     </form>
   `;
@@ -321,18 +340,18 @@ function drawPersonForm(view, savePerson) {
   return html`
     <form class="row wrap" onSubmit=${savePerson}>
       <label class="field grow">
-        <span>Name</span>
+        <span>${t("Name")}</span>
         <input class="input" name="name" value=${view.person} />
       </label>
       <label class="field grow">
-        <span>Time zone</span>
+        <span>${t("Time zone")}</span>
         <input
           class="input"
           name="timezone"
           value=${view.timezone || Intl.DateTimeFormat().resolvedOptions().timeZone}
         />
       </label>
-      <button class="btn">Save</button>
+      <button class="btn">${t("Save")}</button>
     </form>
   `;
 }

@@ -1,16 +1,17 @@
 // The panel at the right: what belongs to the conversation that is open.
 
 import { IconButton } from "../icons.js";
+import { t } from "../language.js";
 import { useLazyComponent } from "../lazy-component.js";
 import { html, useEffect, useRef } from "../lib.js";
 import { developer, panel, route } from "../state.js";
 
 const PANELS = {
-  files: ["Files", async () => (await import("./files.js")).Files],
-  options: ["This conversation", async () => (await import("./options.js")).Options],
-  tasks: ["Tasks", async () => (await import("./tasks.js")).Tasks],
-  trace: ["Trace", async () => (await import("./trace.js")).Trace],
-  time: ["Slider", async () => (await import("./slider.js")).Slider],
+  files: [t("Files"), async () => (await import("./files.js")).Files],
+  options: [t("This conversation"), async () => (await import("./options.js")).Options],
+  tasks: [t("Tasks"), async () => (await import("./tasks.js")).Tasks],
+  trace: [t("Trace"), async () => (await import("./trace.js")).Trace],
+  time: [t("Slider"), async () => (await import("./slider.js")).Slider],
 };
 
 export function SidePanel() {
@@ -32,7 +33,7 @@ export function SidePanel() {
         <span class="grow"></span>
         <${IconButton}
           name="close"
-          label="Close the panel"
+          label=${t("Close the panel")}
           onClick=${() => {
             panel.value = "";
           }}

@@ -2,20 +2,33 @@
 
 import { branchSession, rewindSession } from "../actions.js";
 import { sessionPath } from "../api.js";
-import { formatCount, formatMoney, pluralize } from "../format.js";
+import { formatCount, formatMoney } from "../format.js";
+import { t, tCount, tRich } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { hasScope, route } from "../state.js";
 import { talk } from "../talk.js";
 import { Empty, Loaded, useFetch } from "./parts.js";
 
 const TABS = [
-  ["context", "Context"],
-  ["prompt", "Prompt"],
-  ["decisions", "Decisions"],
-  ["cost", "Cost"],
+  ["context", t("Context")],
+  ["prompt", t("Prompt")],
+  ["decisions", t("Decisions")],
+  ["cost", t("Cost")],
 ];
 
-const TONES = { allowed: "good", asked: "warn" };
+/** What was decided about a call, and how it looks. */
+const VERDICTS = {
+  allowed: [t("allowed"), "good"],
+  asked: [t("asked"), "warn"],
+  denied: [t("denied"), "bad"],
+};
+const AMOUNTS = {
+  input_tokens: t("input tokens"),
+  output_tokens: t("output tokens"),
+  cached_tokens: t("cached tokens"),
+  cache_write_tokens: t("cache write tokens"),
+  cost: t("cost"),
+};
 
 export function Slider() {
   const last = talk.value.n;
@@ -38,13 +51,18 @@ export function Slider() {
   return html`
     <div class="stack">
       <label class="field">
-        <span>Event <output>${chosenEvent}</output> of ${last}</span>
+        <span>
+          ${tRich("Event {event} of {last}", {
+            event: html`<output>${chosenEvent}</output>`,
+            last,
+          })}
+        </span>
         <input
           type="range"
           min="1"
           max=${Math.max(1, last)}
           value=${chosenEvent}
-          aria-valuetext=${`event ${chosenEvent} of ${last}`}
+          aria-valuetext=${t("event {event} of {last}", { event: chosenEvent, last })}
           onInput=${(event) => setChosen(Number(event.target.value))}
           list="ends"
         />
@@ -59,7 +77,7 @@ export function Slider() {
           disabled=${!known?.turn_before}
           onClick=${() => setChosen(known.turn_before)}
         >
-          Turn before
+          ${t("Turn before")}
         </button>
         <button
           type="button"
@@ -67,7 +85,7 @@ export function Slider() {
           disabled=${!known?.turn_after}
           onClick=${() => setChosen(known.turn_after)}
         >
-          Turn after
+          ${t("Turn after")}
         </button>
       </div>
       ${
@@ -80,7 +98,7 @@ export function Slider() {
               disabled=${!settled}
               onClick=${() => branchSession(chosenEvent)}
             >
-              Branch from here
+              ${t("Branch from here")}
             </button>
             <button
               type="button"
@@ -88,7 +106,7 @@ export function Slider() {
               disabled=${!settled || chosenEvent === last}
               onClick=${() => rewindSession(chosenEvent)}
             >
-              Undo to here
+              ${t("Undo to here")}
             </button>
           </div>
         `
@@ -96,10 +114,10 @@ export function Slider() {
       ${
         found.data?.rest === false &&
         html`
-          <p class="tiny muted">In the middle of a turn: to branch or undo, go to the end of one.</p>
+          <p class="tiny muted">${t("In the middle of a turn: to branch or undo, go to the end of one.")}</p>
         `
       }
-      <div class="tabs" role="tablist" aria-label="What to show">
+      <div class="tabs" role="tablist" aria-label=${t("What to show")}>
         ${TABS.map(
           ([id, label]) => html`
             <button
@@ -114,7 +132,7 @@ export function Slider() {
           `,
         )}
       </div>
-      <${Loaded} result=${found} what="the state at an event">
+      <${Loaded} result=${found} what=${t("the state at an event")}>
         ${(state) => html`<${StateTab} tab=${tab} state=${state} />`}
       <//>
     </div>
@@ -126,13 +144,18 @@ function formatUsage(name, value) {
   return typeof value === "number" ? formatCount(value) : JSON.stringify(value);
 }
 
+function Verdict({ id }) {
+  const [words, tone] = VERDICTS[id] ?? [id, "bad"];
+  return html`<span class=${`tag ${tone}`}>${words}</span>`;
+}
+
 function StateTab({ tab, state }) {
   if (tab === "cost")
     return html`
       <dl class="facts">
         ${Object.entries(state.usage ?? {}).map(
           ([name, value]) => html`
-            <dt key=${name}>${name.replaceAll("_", " ")}</dt>
+            <dt key=${name}>${AMOUNTS[name] ?? name.replaceAll("_", " ")}</dt>
             <dd>${formatUsage(name, value)}</dd>
           `,
         )}
@@ -148,15 +171,15 @@ function StateTab({ tab, state }) {
                   <span class="row">
                     <span class="tiny muted num">${one.n}</span>
                     <strong class="grow cut">${one.tool}</strong>
-                    <span class=${`tag ${TONES[one.verdict] ?? "bad"}`}>${one.verdict}</span>
+                    <${Verdict} id=${one.verdict} />
                   </span>
-                  <span class="small muted">${one.reason || "no rule is against it"}</span>
+                  <span class="small muted">${one.reason || t("no rule is against it")}</span>
                 </li>
               `,
             )}
           </ol>
         `
-      : html`<${Empty}>No decisions up to this event.<//>`;
+      : html`<${Empty}>${t("No decisions up to this event.")}<//>`;
   if (tab === "prompt")
     return (state.prompt ?? []).length
       ? state.prompt.map(
@@ -164,15 +187,15 @@ function StateTab({ tab, state }) {
             <details class="span" key=${i} open=${i === 0}>
               <summary>
                 <span class="cut grow">
-                  ${block.trimStart().split("\n")[0].replace(/^#+ /, "") || `Block ${i + 1}`}
+                  ${block.trimStart().split("\n")[0].replace(/^#+ /, "") || t("Block {number}", { number: i + 1 })}
                 </span>
-                <span class="tiny muted">${pluralize(block.length, "character")}</span>
+                <span class="tiny muted">${tCount(block.length, "{count} character", "{count} characters")}</span>
               </summary>
               <pre tabindex="0">${block}</pre>
             </details>
           `,
         )
-      : html`<${Empty}>No prompt yet.<//>`;
+      : html`<${Empty}>${t("No prompt yet.")}<//>`;
   return (state.context ?? []).length
     ? html`
         <ol class="spans">
@@ -192,5 +215,5 @@ function StateTab({ tab, state }) {
           )}
         </ol>
       `
-    : html`<${Empty}>The model has seen nothing yet.<//>`;
+    : html`<${Empty}>${t("The model has seen nothing yet.")}<//>`;
 }

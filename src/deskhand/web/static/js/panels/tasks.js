@@ -1,6 +1,7 @@
 // What is to be done in this conversation, and how far it is.
 
 import { sessionPath } from "../api.js";
+import { language, t } from "../language.js";
 import { html, useEffect } from "../lib.js";
 import { route } from "../state.js";
 import { talk } from "../talk.js";
@@ -9,21 +10,21 @@ import { Team } from "./team.js";
 
 const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]", blocked: "[!]" };
 const SAID = {
-  pending: "to be done",
-  in_progress: "being done",
-  completed: "done",
-  blocked: "blocked",
+  pending: t("to be done"),
+  in_progress: t("being done"),
+  completed: t("done"),
+  blocked: t("blocked"),
 };
 const SOON_MS = 400;
 const STATES = {
-  planning: "It is planning, and changes nothing before you approve.",
-  working: "It is working.",
-  asking: "It waits for your answer.",
-  blocked: "It waits for you: tasks are blocked.",
-  stopped: "It was stopped. Send a message to continue.",
-  resting: "It is idle.",
-  spent: "Its tokens are used up. /deep on adds as many again.",
-  done: "All tasks are done.",
+  planning: t("It is planning, and changes nothing before you approve."),
+  working: t("It is working."),
+  asking: t("It waits for your answer."),
+  blocked: t("It waits for you: tasks are blocked."),
+  stopped: t("It was stopped. Send a message to continue."),
+  resting: t("It is idle."),
+  spent: t("Its tokens are used up. /deep on adds as many again."),
+  done: t("All tasks are done."),
 };
 
 export function Tasks() {
@@ -36,7 +37,7 @@ export function Tasks() {
   return html`
     <div class="stack">
       <${Team} name=${route.value.name} lastEvent=${lastEvent} />
-      <${Loaded} result=${found} what="tasks">
+      <${Loaded} result=${found} what=${t("tasks")}>
         ${(data) =>
           data.tasks.length || data.work
             ? html`
@@ -49,7 +50,7 @@ export function Tasks() {
                       class="how-far"
                       max="100"
                       value=${data.percent}
-                      aria-label="How much is done"
+                      aria-label=${t("How much is done")}
                     ></progress>
                   `
                 }
@@ -61,10 +62,9 @@ export function Tasks() {
               `
             : html`
                 <${Empty}>
-                  ${
-                    "No tasks yet. Write /deep and a request: it is planned, broken into tasks, " +
-                    "and worked on until it is done."
-                  }
+                  ${t(
+                    "No tasks yet. Write /deep and a request: it is planned, broken into tasks, and worked on until it is done.",
+                  )}
                 <//>
               `}
       <//>
@@ -77,25 +77,32 @@ function Work({ work }) {
   return html`
     <div class="work">
       <p>
-        <strong>${work.deep ? "Deep work" : "Goal"}</strong>${" "}
+        <strong>${work.deep ? t("Deep work") : t("Goal")}</strong>${" "}
         <span role="status">${STATES[work.state]}</span>
       </p>
       ${
         work.deep &&
         html`
           <p class="small muted">
-            ${formatNumber(work.used)} of ${formatNumber(work.most)} tokens used,${" "}
-            ${formatNumber(Math.max(work.most - work.used, 0))} left.
+            ${t("{used} of {most} tokens used, {left} left.", {
+              used: formatNumber(work.used),
+              most: formatNumber(work.most),
+              left: formatNumber(Math.max(work.most - work.used, 0)),
+            })}
           </p>
         `
       }
       ${
         work.goal &&
         html`
-          <p class="small">${work.deep && "Goal: "}${work.goal}</p>
+          <p class="small">${work.deep ? t("Goal: {goal}", { goal: work.goal }) : work.goal}</p>
           <p class="small muted">
-            Worked on again ${work.round} of ${work.rounds} times,${" "}
-            ${formatNumber(work.goal_used)} of ${formatNumber(work.goal_most)} tokens used.
+            ${t("Worked on again {round} of {rounds} times, {used} of {most} tokens used.", {
+              round: work.round,
+              rounds: work.rounds,
+              used: formatNumber(work.goal_used),
+              most: formatNumber(work.goal_most),
+            })}
           </p>
         `
       }
@@ -103,7 +110,7 @@ function Work({ work }) {
   `;
 }
 
-const formatNumber = (number) => number.toLocaleString("en");
+const formatNumber = (number) => number.toLocaleString(language);
 
 function Task({ task, depth }) {
   return html`

@@ -2,23 +2,24 @@
 
 import { call, sessionPath } from "../api.js";
 import { formatDateTime } from "../format.js";
+import { t } from "../language.js";
 import { html, signal, useEffect, useRef, useState } from "../lib.js";
 import { announce, attempt, hasScope, sessionHref } from "../state.js";
 import { ConfirmButton, Loaded, submitFields, useFetch } from "./parts.js";
 
 const LOOK_MS = 2000;
 const STATUS_WORDS = {
-  working: "works",
-  waiting: "waits for a word on its plan",
-  idle: "idle",
-  shutdown: "shut down",
+  working: t("works"),
+  waiting: t("waits for a word on its plan"),
+  idle: t("idle"),
+  shutdown: t("shut down"),
 };
 const DOTS = { working: "runs", waiting: "asks", idle: "", shutdown: "off" };
 const COLUMNS = [
-  ["pending", "To do"],
-  ["in_progress", "Doing"],
-  ["blocked", "Blocked"],
-  ["completed", "Done"],
+  ["pending", t("To do")],
+  ["in_progress", t("Doing")],
+  ["blocked", t("Blocked")],
+  ["completed", t("Done")],
 ];
 const NOBODY = "";
 
@@ -35,7 +36,7 @@ export function Team({ name, lastEvent }) {
   const team = found.data;
   if (!team?.teammates.length) return null;
   return html`
-    <section class="team" aria-label="Team">
+    <section class="team" aria-label=${t("Team")}>
       <ul class="rows">
         ${team.teammates.map(
           (mate) => html`
@@ -50,7 +51,7 @@ export function Team({ name, lastEvent }) {
           boardOf.value = name;
         }}
       >
-        Open the board
+        ${t("Open the board")}
       </button>
       ${boardOf.value === name && html`<${Board} name=${name} found=${found} />`}
     </section>
@@ -79,8 +80,8 @@ function Teammate({ mate, name, reload }) {
         hasScope("chat") &&
         html`
           <${ConfirmButton}
-            label="Shut down"
-            confirm=${`Shut ${mate.name} down`}
+            label=${t("Shut down")}
+            confirm=${t("Shut {name} down", { name: mate.name })}
             onYes=${shutDown}
           />
         `
@@ -115,7 +116,7 @@ function Board({ name, found }) {
     <dialog
       class="board-box"
       ref=${box}
-      aria-label="Board of the team"
+      aria-label=${t("Board of the team")}
       onKeyDown=${(event) => {
         if (event.key !== "Escape") return;
         event.preventDefault();
@@ -128,10 +129,10 @@ function Board({ name, found }) {
       }}
     >
       <header class="preview-head">
-        <h2 class="grow">Board</h2>
-        <button type="button" class="btn" onClick=${closeBoard}>Close</button>
+        <h2 class="grow">${t("Board")}</h2>
+        <button type="button" class="btn" onClick=${closeBoard}>${t("Close")}</button>
       </header>
-      <${Loaded} result=${found} what="tasks">
+      <${Loaded} result=${found} what=${t("tasks")}>
         ${(team) => html`
           <${Owners} team=${team} change=${change} />
           <div class="board">
@@ -184,14 +185,18 @@ const activeNames = (team) =>
 
 function Owners({ team, change }) {
   const assign = (name) => (id) =>
-    change(id, { owner: name, status: "pending" }, `Task ${id} is for ${name || "anybody"}`);
+    change(
+      id,
+      { owner: name, status: "pending" },
+      name ? t("Task {id} is for {name}", { id, name }) : t("Task {id} is for anybody", { id }),
+    );
   return html`
-    <ul class="owners" aria-label="Drop a task on a name to assign it">
-      <li class="small muted">${hasScope("chat") && "Drag a task to a column, or onto a name:"}</li>
+    <ul class="owners" aria-label=${t("Drop a task on a name to assign it")}>
+      <li class="small muted">${hasScope("chat") && t("Drag a task to a column, or onto a name:")}</li>
       ${[NOBODY, ...activeNames(team)].map(
         (name) => html`
-          <${Drop} key=${name} as="li" class="tag" label=${name || "Anybody"} onTask=${assign(name)}>
-            ${name || "anybody"}
+          <${Drop} key=${name} as="li" class="tag" label=${name || t("Anybody")} onTask=${assign(name)}>
+            ${name || t("anybody")}
           <//>
         `,
       )}
@@ -201,7 +206,7 @@ function Owners({ team, change }) {
 
 function Column({ status, label, team, change }) {
   const tasks = team.tasks.filter((task) => task.status === status);
-  const move = (id) => change(id, { status }, `Task ${id}: ${label}`);
+  const move = (id) => change(id, { status }, t("Task {id}: {status}", { id, status: label }));
   return html`
     <${Drop} as="section" class="column" label=${label} onTask=${move}>
       <h3>${label} <span class="muted">${tasks.length}</span></h3>
@@ -210,7 +215,7 @@ function Column({ status, label, team, change }) {
           (task) => html`<${Card} key=${task.id} task=${task} team=${team} change=${change} />`,
         )}
       </ul>
-      ${!tasks.length && html`<p class="none small">Nothing here.</p>`}
+      ${!tasks.length && html`<p class="none small">${t("Nothing here.")}</p>`}
     <//>
   `;
 }
@@ -219,7 +224,7 @@ function Card({ task, team, change }) {
   const locked = !hasScope("chat");
   const names = [...new Set([NOBODY, ...activeNames(team), task.owner])];
   const comment = submitFields(({ comment: text }) =>
-    change(task.id, { comment: text }, "Comment added"),
+    change(task.id, { comment: text }, t("Comment added")),
   );
   return html`
     <li
@@ -228,33 +233,33 @@ function Card({ task, team, change }) {
       onDragStart=${(event) => event.dataTransfer.setData("text/plain", String(task.id))}
     >
       <p class="card-title"><span class="muted">#${task.id}</span> ${task.title}</p>
-      ${task.held && html`<p class="small muted">${task.owner} works on it now.</p>`}
+      ${task.held && html`<p class="small muted">${t("{name} works on it now.", { name: task.owner })}</p>`}
       ${
         task.waits_for.length > 0 &&
         html`
-          <p class="small muted">Waits for ${task.waits_for.map((id) => `#${id}`).join(", ")}.</p>
+          <p class="small muted">${t("Waits for {tasks}.", { tasks: task.waits_for.map((id) => `#${id}`).join(", ") })}</p>
         `
       }
       ${task.result && html`<p class="small card-result">${task.result}</p>`}
       <div class="row tight">
         <label>
-          <span class="sr">Owner of task ${task.id}</span>
+          <span class="sr">${t("Owner of task {id}", { id: task.id })}</span>
           <select
             class="input little"
             value=${task.owner}
             disabled=${locked}
-            onChange=${(event) => change(task.id, { owner: event.target.value }, "Assigned")}
+            onChange=${(event) => change(task.id, { owner: event.target.value }, t("Assigned"))}
           >
-            ${names.map((name) => html`<option value=${name}>${name || "anybody"}</option>`)}
+            ${names.map((name) => html`<option value=${name}>${name || t("anybody")}</option>`)}
           </select>
         </label>
         <label>
-          <span class="sr">Status of task ${task.id}</span>
+          <span class="sr">${t("Status of task {id}", { id: task.id })}</span>
           <select
             class="input little"
             value=${task.status}
             disabled=${locked}
-            onChange=${(event) => change(task.id, { status: event.target.value }, "Moved")}
+            onChange=${(event) => change(task.id, { status: event.target.value }, t("Moved"))}
           >
             ${COLUMNS.map(([id, label]) => html`<option value=${id}>${label}</option>`)}
           </select>
@@ -262,7 +267,7 @@ function Card({ task, team, change }) {
       </div>
       <details>
         <summary class="small">
-          ${task.comments.length ? `Comments (${task.comments.length})` : "Comment"}
+          ${task.comments.length ? t("Comments ({count})", { count: task.comments.length }) : t("Comment")}
         </summary>
         ${task.comments.map(
           (one) => html`
@@ -281,9 +286,9 @@ function Card({ task, team, change }) {
                 name="comment"
                 maxlength="2000"
                 required
-                aria-label=${`Comment on task ${task.id}`}
+                aria-label=${t("Comment on task {id}", { id: task.id })}
               />
-              <button class="btn little">Add</button>
+              <button class="btn little">${t("Add")}</button>
             </form>
           `
         }

@@ -2,6 +2,7 @@
 
 import { call, post } from "../api.js";
 import { formatDateTime } from "../format.js";
+import { t } from "../language.js";
 import { html, useState } from "../lib.js";
 import { announce, attempt } from "../state.js";
 import { copyText } from "../text.js";
@@ -24,16 +25,15 @@ export function Tokens({ found }) {
   const revokeToken = (id) =>
     attempt(async () => {
       await call("DELETE", `/api/tokens/${encodeURIComponent(id)}`);
-      announce("Revoked");
+      announce(t("Revoked"));
       found.reload();
     });
   return html`
     <${Section}
-      title="Keys"
-      note=${
-        "Browsers that are signed in, and tokens for programs. Whoever holds one acts as its " +
-        "user."
-      }
+      title=${t("Keys")}
+      note=${t(
+        "Browsers that are signed in, and tokens for programs. Whoever holds one acts as its user.",
+      )}
       action=${html`
         <button
           type="button"
@@ -41,17 +41,17 @@ export function Tokens({ found }) {
           aria-expanded=${String(adding)}
           onClick=${() => setAdding(!adding)}
         >
-          Make a token
+          ${t("Make a token")}
         </button>
       `}
     >
       ${adding && drawTokenForm(makeToken)}
       ${made && drawSecret(made, setMade)}
-      <${Loaded} result=${found} what="keys">
+      <${Loaded} result=${found} what=${t("keys")}>
         ${(all) =>
           all.length
             ? html`<ul class="rows">${all.map((one) => drawToken(one, revokeToken))}</ul>`
-            : html`<${Empty}>No keys yet.<//>`}
+            : html`<${Empty}>${t("No keys yet.")}<//>`}
       <//>
     <//>
   `;
@@ -61,23 +61,23 @@ function drawTokenForm(make) {
   return html`
     <form class="box row wrap" onSubmit=${submitFields(make)}>
       <label class="field grow">
-        <span>What it is for</span>
-        <input class="input" name="name" required placeholder="script on my laptop" />
+        <span>${t("What it is for")}</span>
+        <input class="input" name="name" required placeholder=${t("script on my laptop")} />
       </label>
       <label class="field">
-        <span>It may</span>
+        <span>${t("It may")}</span>
         <select class="input" name="scopes">
-          <option value="read">read</option>
-          <option value="read,chat" selected>read and talk</option>
-          <option value="read,chat,approve">… and approve</option>
-          <option value="read,chat,approve,admin">everything</option>
+          <option value="read">${t("read")}</option>
+          <option value="read,chat" selected>${t("read and talk")}</option>
+          <option value="read,chat,approve">${t("… and approve")}</option>
+          <option value="read,chat,approve,admin">${t("everything")}</option>
         </select>
       </label>
       <label class="field">
-        <span>Days</span>
-        <input class="input short" name="days" type="number" min="1" placeholder="no end" />
+        <span>${t("Days")}</span>
+        <input class="input short" name="days" type="number" min="1" placeholder=${t("no end")} />
       </label>
-      <button class="btn main">Make</button>
+      <button class="btn main">${t("Make")}</button>
     </form>
   `;
 }
@@ -85,13 +85,13 @@ function drawTokenForm(make) {
 function drawSecret(made, setMade) {
   return html`
     <div class="box stack" role="status">
-      <p><strong>Copy it now: it is not shown again.</strong></p>
+      <p><strong>${t("Copy it now: it is not shown again.")}</strong></p>
       <code class="wrap">${made.secret}</code>
       <div class="row">
         <button type="button" class="btn little" onClick=${() => copyText(made.secret)}>
-          Copy
+          ${t("Copy")}
         </button>
-        <button type="button" class="btn little" onClick=${() => setMade(null)}>Done</button>
+        <button type="button" class="btn little" onClick=${() => setMade(null)}>${t("Done")}</button>
       </div>
     </div>
   `;
@@ -101,16 +101,17 @@ function drawToken(one, revokeToken) {
   return html`
     <li key=${one.id}>
       <span class="grow">
-        <strong>${one.name || (one.kind === "browser" ? "Browser" : "Token")}</strong>
+        <strong>${one.name || (one.kind === "browser" ? t("Browser") : t("Token"))}</strong>
         <span class="small muted">
-          ${one.user} · ${one.scopes.join(", ")} · used ${formatDateTime(one.last_used_at)}
-          ${one.expires_at ? ` · until ${formatDateTime(one.expires_at)}` : ""}
+          ${one.user} · ${one.scopes.join(", ")} ·${" "}
+          ${t("used {time}", { time: formatDateTime(one.last_used_at) })}
+          ${one.expires_at ? ` · ${t("until {time}", { time: formatDateTime(one.expires_at) })}` : ""}
         </span>
       </span>
-      <span class="tag">${one.kind === "browser" ? "browser" : "token"}</span>
+      <span class="tag">${one.kind === "browser" ? t("browser") : t("token")}</span>
       <${ConfirmButton}
-        label="Revoke"
-        confirm="Yes, revoke it"
+        label=${t("Revoke")}
+        confirm=${t("Yes, revoke it")}
         onYes=${() => revokeToken(one.id)}
       />
     </li>

@@ -2,6 +2,7 @@
 
 import { sessionPath } from "../api.js";
 import { formatCount, formatDuration, formatTime } from "../format.js";
+import { t } from "../language.js";
 import { html, useState } from "../lib.js";
 import { fetchEvents } from "../log.js";
 import { More } from "../more.js";
@@ -10,19 +11,19 @@ import { getLoadedEvents, talk } from "../talk.js";
 import { Empty, Loaded, useFetch } from "./parts.js";
 
 const TABS = [
-  ["all", "All"],
-  ["llm_call", "Model calls"],
-  ["tool_call", "Tools"],
-  ["agent_run", "Turns"],
-  ["events", "Events"],
+  ["all", t("All")],
+  ["llm_call", t("Model calls")],
+  ["tool_call", t("Tools")],
+  ["agent_run", t("Turns")],
+  ["events", t("Events")],
 ];
-const KINDS = { agent_run: "turn", llm_call: "model", tool_call: "tool" };
+const KINDS = { agent_run: t("turn"), llm_call: t("model"), tool_call: t("tool") };
 
 export function Trace() {
   const [tab, setTab] = useState("all");
   return html`
     <div class="stack">
-      <div class="tabs" role="tablist" aria-label="What to show">
+      <div class="tabs" role="tablist" aria-label=${t("What to show")}>
         ${TABS.map(
           ([id, label]) => html`
             <button
@@ -47,13 +48,13 @@ function Spans({ kind }) {
   const settled = `${turns.length}.${open}`; // asked again when a turn begins or ends
   const found = useFetch(`${sessionPath(route.value.name, "/trace")}?_=${settled}`);
   return html`
-    <${Loaded} result=${found} what="traces">
+    <${Loaded} result=${found} what=${t("traces")}>
       ${(spans) => {
         const isWanted = (span) =>
           kind === "all" ? span.kind !== "agent_run" : span.kind === kind;
         const shown = spans.filter(isWanted);
         const longest = Math.max(0.001, ...shown.map((span) => span.took_s));
-        if (!shown.length) return html`<${Empty}>No calls yet.<//>`;
+        if (!shown.length) return html`<${Empty}>${t("No calls yet.")}<//>`;
         return html`
           <ol class="spans">
             ${shown.map(
@@ -89,25 +90,28 @@ function Span({ span, longest }) {
         ></span>
       </summary>
       <dl class="facts">
-        <dt>Event</dt>
+        <dt>${t("Event")}</dt>
         <dd>${span.n}</dd>
-        <dt>Ended</dt>
+        <dt>${t("Ended")}</dt>
         <dd>${formatTime(span.at)}</dd>
-        <dt>Status</dt>
+        <dt>${t("Status")}</dt>
         <dd>${span.status}</dd>
         ${
           tokens > 0 &&
           html`
-            <dt>Tokens</dt>
+            <dt>${t("Tokens")}</dt>
             <dd>
-              ${span.input_tokens} read, ${span.cached_tokens} of them cached,${" "}
-              ${span.output_tokens} written
+              ${t("{read} read, {cached} of them cached, {written} written", {
+                read: span.input_tokens,
+                cached: span.cached_tokens,
+                written: span.output_tokens,
+              })}
             </dd>
           `
         }
       </dl>
       ${span.detail && html`<pre tabindex="0">${span.detail}</pre>`}
-      ${span.preview && html`<h4>Result</h4><pre tabindex="0">${span.preview}</pre>`}
+      ${span.preview && html`<h4>${t("Result")}</h4><pre tabindex="0">${span.preview}</pre>`}
       ${bodies.map(
         ([name, body]) => html`
           <h4 key=${name}>${name}</h4>
@@ -135,7 +139,7 @@ function Events() {
   };
   return html`
     <div>
-      ${first > 1 && html`<${More} key=${first} more=${loadEarlier} label="Show earlier" />`}
+      ${first > 1 && html`<${More} key=${first} more=${loadEarlier} label=${t("Show earlier")} />`}
       <ol class="spans">
         ${all.map(
           (recorded) => html`

@@ -1,21 +1,33 @@
 // Tokens and money of usage, in words.
 
-import { formatCount, formatMoney, pluralize } from "../format.js";
+import { formatCount, formatMoney } from "../format.js";
+import { locale, tCount } from "../language.js";
 
 export const amountOf = (sum, unit) => (unit === "money" ? sum.known_cost : sum.total_tokens);
 
 /** `plus 3 calls of unknown price`, or nothing. */
 export const formatUnpriced = (sum) =>
-  sum.unpriced_calls ? `plus ${pluralize(sum.unpriced_calls, "call")} of unknown price` : "";
+  sum.unpriced_calls
+    ? tCount(
+        sum.unpriced_calls,
+        "plus {count} call of unknown price",
+        "plus {count} calls of unknown price",
+      )
+    : "";
 
 /** What is known of the cost, and how many calls come on top. */
 export function formatCost(sum) {
   if (sum.unpriced_calls && sum.unpriced_calls === sum.api_calls)
-    return `${pluralize(sum.unpriced_calls, "call")} of unknown price`;
+    return tCount(
+      sum.unpriced_calls,
+      "{count} call of unknown price",
+      "{count} calls of unknown price",
+    );
   return [formatMoney(sum.known_cost), formatUnpriced(sum)].filter(Boolean).join(" ");
 }
 
-export const formatTokens = (count) => `${formatCount(count)} ${count === 1 ? "token" : "tokens"}`;
+export const formatTokens = (count) =>
+  tCount(count, "{count} token", "{count} tokens", { count: formatCount(count) });
 
 export const formatSum = (sum, unit) =>
   unit === "money" ? formatCost(sum) : formatTokens(sum.total_tokens);
@@ -27,7 +39,7 @@ export function formatScale(value, unit) {
 }
 
 export const formatDay = (id) =>
-  new Date(`${id}T00:00:00Z`).toLocaleDateString(undefined, {
+  new Date(`${id}T00:00:00Z`).toLocaleDateString(locale, {
     day: "numeric",
     month: "short",
     timeZone: "UTC",

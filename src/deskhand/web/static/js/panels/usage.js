@@ -1,10 +1,11 @@
 // What was used and what it cost: by day, by model, agent and person, and in which conversations.
 
-import { capitalize, formatCount, formatMoney, pluralize } from "../format.js";
+import { formatCount, formatMoney } from "../format.js";
+import { t, tCount } from "../language.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
-import { hasScope, isSubagentName, sessionHref } from "../state.js";
+import { hasScope } from "../state.js";
 import { ChartTable, DayChart, ShareChart } from "./charts.js";
-import { Empty, Loaded, Section, useFetch, useSomeRows } from "./parts.js";
+import { Empty, Loaded, Section, useFetch } from "./parts.js";
 import { findSetting } from "./settings.js";
 import {
   amountOf,
@@ -16,31 +17,37 @@ import {
   formatUnpriced,
   sortByValue,
 } from "./usage-amounts.js";
+import { Conversations } from "./usage-conversations.js";
 
 const DAY_MS = 86_400_000;
 const CHART_DAYS = 30;
 const RECENT = "/api/usage?range=30d";
+/** Each with what is said when nothing was used in that time. */
 const RANGES = [
-  ["today", "Today", "today"],
-  ["7d", "7 days", "in the last 7 days"],
-  ["30d", "30 days", "in the last 30 days"],
-  ["all", "All", "so far"],
+  ["today", t("Today"), t("No model was called today.")],
+  ["7d", t("7 days"), t("No model was called in the last 7 days.")],
+  ["30d", t("30 days"), t("No model was called in the last 30 days.")],
+  ["all", t("All"), t("No model was called so far.")],
 ];
 const UNITS = [
-  ["money", "Cost"],
-  ["tokens", "Tokens"],
+  ["money", t("Cost")],
+  ["tokens", t("Tokens")],
 ];
-/** What is shown by share: the part of the answer, the filter of the request, and its title. */
+/** What is shown by share: the part of the answer, the filter of the request, and its words. */
 const SHARES = [
-  ["models", "model", "By model"],
-  ["agents", "agent", "By agent"],
-  ["people", "person", "By person"],
+  ["models", "model", { title: t("By model"), table: t("Usage by model"), compare: compareModels }],
+  ["agents", "agent", { title: t("By agent"), table: t("Usage by agent"), compare: compareAgents }],
+  [
+    "people",
+    "person",
+    { title: t("By person"), table: t("Usage by person"), compare: comparePeople },
+  ],
 ];
 
 export function Usage() {
   const found = useFetch(RECENT);
   return html`
-    <${Loaded} result=${found} what="usage">${(recent) => html`<${Report} recent=${recent} />`}<//>
+    <${Loaded} result=${found} what=${t("usage")}>${(recent) => html`<${Report} recent=${recent} />`}<//>
   `;
 }
 
@@ -51,7 +58,7 @@ function Report({ recent }) {
   const other = useFetch(range === "30d" ? "" : `/api/usage?range=${range}`);
   const detail =
     range === "30d" ? { data: recent } : { ...other, data: other.stale ? undefined : other.data };
-  const [, , period] = RANGES.find(([id]) => id === range);
+  const [, , nothing] = RANGES.find(([id]) => id === range);
   const setPeriod = (id) => {
     setRange(id);
     setPicked(null);
@@ -60,23 +67,21 @@ function Report({ recent }) {
     return html`
       <div class="none">
         <p>
-          ${
-            "No model was called in the last 30 days. After the first message you see here what " +
-            "each model, agent and person uses and costs, what the month will come to, and which " +
-            "conversations are the dearest."
-          }
+          ${t(
+            "No model was called in the last 30 days. After the first message you see here what each model, agent and person uses and costs, what the month will come to, and which conversations are the dearest.",
+          )}
         </p>
         <button type="button" class="btn little" onClick=${() => setPeriod("all")}>
-          Look further back
+          ${t("Look further back")}
         </button>
       </div>
     `;
   return html`
     <div class="stack wide">
       <${Section}
-        title="This month"
+        title=${t("This month")}
         action=${html`
-          <${Choice} label="What the charts show" options=${UNITS} chosen=${unit} choose=${setUnit} />
+          <${Choice} label=${t("What the charts show")} options=${UNITS} chosen=${unit} choose=${setUnit} />
         `}
       >
         <${Month} month=${recent.month} unit=${unit} />
@@ -91,18 +96,18 @@ function Report({ recent }) {
         />
       <//>
       <${Section}
-        title="What it was used for"
+        title=${t("What it was used for")}
         action=${html`
-          <${Choice} label="Time" options=${RANGES} chosen=${range} choose=${setPeriod} />
+          <${Choice} label=${t("Time")} options=${RANGES} chosen=${range} choose=${setPeriod} />
         `}
       >
-        <${Loaded} result=${detail} what="usage">
+        <${Loaded} result=${detail} what=${t("usage")}>
           ${(data) => html`
             <${Detail}
               data=${data}
               unit=${unit}
               range=${range}
-              period=${period}
+              nothing=${nothing}
               picked=${picked}
               setPicked=${setPicked}
             />
@@ -138,13 +143,23 @@ function describeMonth(month, unit) {
   const { so_far: used } = month;
   const now = unit === "money" ? formatMoney(used.known_cost) : formatTokens(used.total_tokens);
   const later = unit === "money" ? formatMoney(month.known_cost) : formatTokens(month.total_tokens);
-  const pace = month.pace_days === 1 ? "today" : `the last ${month.pace_days} days`;
-  if (amountOf(month, unit) <= amountOf(used, unit)) return [`${now} so far this month.`, ""];
+  if (amountOf(month, unit) <= amountOf(used, unit))
+    return [t("{amount} so far this month.", { amount: now }), ""];
   return [
-    `${now} so far this month,`,
-    `about ${later} by the end of the month, at the pace of ${pace}.`,
+    t("{amount} so far this month,", { amount: now }),
+    month.pace_days === 1
+      ? t("about {amount} by the end of the month, at the pace of today.", { amount: later })
+      : tCount(
+          month.pace_days,
+          "about {amount} by the end of the month, at the pace of the last {count} day.",
+          "about {amount} by the end of the month, at the pace of the last {count} days.",
+          { amount: later },
+        ),
   ];
 }
+
+const describeUnpriced = (count) =>
+  tCount(count, "Plus {count} call of unknown price.", "Plus {count} calls of unknown price.");
 
 function Month({ month, unit }) {
   const [now, later] = describeMonth(month, unit);
@@ -154,13 +169,13 @@ function Month({ month, unit }) {
       ${
         unit === "money" &&
         month.so_far.unpriced_calls > 0 &&
-        ` ${capitalize(formatUnpriced(month.so_far))}.`
+        ` ${describeUnpriced(month.so_far.unpriced_calls)}`
       }
       ${
         hasScope("admin") &&
         html`
           ${" "}
-          <a href="#/settings/settings" onClick=${() => findSetting("budgets.all")}>Set a limit</a>
+          <a href="#/settings/settings" onClick=${() => findSetting("budgets.all")}>${t("Set a limit")}</a>
         `
       }
     </p>
@@ -180,20 +195,27 @@ function fillDays(days, unit) {
       id,
       value,
       label: formatDay(id),
-      text: day ? formatSum(day, unit) : "nothing",
+      text: day ? formatSum(day, unit) : t("nothing"),
     };
   });
 }
 
+const describeTop = ({ label: day, text: amount }, unit) =>
+  unit === "money"
+    ? t("The dearest day was {day} with {amount}.", { day, amount })
+    : t("The busiest day was {day} with {amount}.", { day, amount });
+
 function ByDay({ days, total, unit, pick }) {
   const all = fillDays(days, unit);
   const top = all.reduce((one, two) => (two.value > one.value ? two : one));
-  const dearest = unit === "money" ? "dearest" : "busiest";
-  const summary =
-    `${formatSum(total, unit)} in the last 30 days.` +
-    (top.value > 0 ? ` The ${dearest} day was ${top.label} with ${top.text}.` : "");
+  const summary = [
+    t("{amount} in the last 30 days.", { amount: formatSum(total, unit) }),
+    top.value > 0 && describeTop(top, unit),
+  ]
+    .filter(Boolean)
+    .join(" ");
   return html`
-    <figure class="chart" aria-label="By day">
+    <figure class="chart" aria-label=${t("By day")}>
       <figcaption class="small muted">${summary}</figcaption>
       <${DayChart}
         days=${all}
@@ -202,11 +224,11 @@ function ByDay({ days, total, unit, pick }) {
         pick=${(day) => day.api_calls && pick(day)}
       />
       <${ChartTable}
-        name="Usage by day"
+        name=${t("Usage by day")}
         rows=${all.filter((day) => day.api_calls).reverse()}
         columns=${[
           [
-            "Day",
+            t("Day"),
             (day) => html`
               <button type="button" class="link" onClick=${() => pick(day)}>${day.label}</button>
             `,
@@ -219,15 +241,15 @@ function ByDay({ days, total, unit, pick }) {
 }
 
 const AMOUNTS = [
-  ["Tokens read", (row) => formatCount(row.prompt_tokens)],
-  ["Written", (row) => formatCount(row.completion_tokens)],
-  ["Calls", (row) => formatCount(row.api_calls)],
-  ["Cost", formatCost],
+  [t("Tokens read"), (row) => formatCount(row.prompt_tokens)],
+  [t("Written"), (row) => formatCount(row.completion_tokens)],
+  [t("Calls"), (row) => formatCount(row.api_calls)],
+  [t("Cost"), formatCost],
 ];
 
 // ------------------------------------------------------------------ what it was used for
 
-function Detail({ data, unit, range, period, picked, setPicked }) {
+function Detail({ data, unit, range, nothing, picked, setPicked }) {
   const { total } = data;
   const heading = useRef();
   useEffect(() => {
@@ -235,41 +257,38 @@ function Detail({ data, unit, range, period, picked, setPicked }) {
     heading.current?.scrollIntoView({ block: "start" });
     heading.current?.focus({ preventScroll: true });
   }, [picked]);
-  if (!total.api_calls) return html`<${Empty}>No model was called ${period}.<//>`;
+  if (!total.api_calls) return html`<${Empty}>${nothing}<//>`;
   const unknown = data.models.filter((row) => row.unpriced_calls).map((row) => row.id);
   return html`
     <dl class="figures">
       <div>
-        <dt>Cost</dt>
+        <dt>${t("Cost")}</dt>
         <dd>${formatMoney(total.known_cost)}</dd>
         ${total.unpriced_calls > 0 && html`<dd class="small muted">${formatUnpriced(total)}</dd>`}
       </div>
       <div>
-        <dt>Tokens</dt>
+        <dt>${t("Tokens")}</dt>
         <dd>${formatCount(total.total_tokens)}</dd>
         <dd class="small muted">
-          ${formatCount(total.prompt_tokens)} read, ${formatCount(total.completion_tokens)} written
+          ${t("{read} read, {written} written", { read: formatCount(total.prompt_tokens), written: formatCount(total.completion_tokens) })}
         </dd>
       </div>
       <div>
-        <dt>Model calls</dt>
+        <dt>${t("Model calls")}</dt>
         <dd>${formatCount(total.api_calls)}</dd>
       </div>
     </dl>
     ${
       unknown.length > 0 &&
       html`
-        <p class="small muted">
-          The price of ${unknown.slice(0, 5).join(", ")}
-          ${unknown.length > 5 && ` and ${unknown.length - 5} more`} is not known.
-        </p>
+        <p class="small muted">${describeUnknown(unknown)}</p>
       `
     }
     ${SHARES.filter(([part]) => data[part]?.length).map(
-      ([part, kind, title]) => html`
+      ([part, kind, words]) => html`
         <${Shares}
           key=${part}
-          title=${title}
+          words=${words}
           kind=${kind}
           rows=${data[part]}
           unit=${unit}
@@ -289,10 +308,21 @@ function Detail({ data, unit, range, period, picked, setPicked }) {
   `;
 }
 
-/** Whose usage it is: a person, several who write in one chat, or nobody. */
-const nameShare = (kind, id) => id || (kind === "person" ? "Nobody in particular" : "No name");
+/** The models without a price, the first five by name. */
+function describeUnknown(unknown) {
+  const models = unknown.slice(0, 5).join(", ");
+  if (unknown.length <= 5) return t("The price of {models} is not known.", { models });
+  return t("The price of {models} and {count} more is not known.", {
+    models,
+    count: unknown.length - 5,
+  });
+}
 
-function Shares({ title, kind, rows, unit, pick, picked }) {
+/** Whose usage it is: a person, several who write in one chat, or nobody. */
+const nameShare = (kind, id) =>
+  id || (kind === "person" ? t("Nobody in particular") : t("No name"));
+
+function Shares({ words, kind, rows, unit, pick, picked }) {
   const total = rows.reduce((sum, row) => sum + amountOf(row, unit), 0);
   const shown = sortByValue(rows, unit).map((row) => ({
     ...row,
@@ -303,98 +333,55 @@ function Shares({ title, kind, rows, unit, pick, picked }) {
   const [first] = shown;
   const summary =
     shown.length === 1
-      ? `Everything: ${first.name}.`
-      : `${first.name} comes first with ${first.text}, of ${pluralize(shown.length, kind, kind === "person" ? "people" : `${kind}s`)}.`;
+      ? t("Everything: {name}.", { name: first.name })
+      : words.compare(shown.length, { name: first.name, amount: first.text });
   return html`
-    <figure class="chart" aria-label=${title}>
-      <h4>${title}</h4>
+    <figure class="chart" aria-label=${words.title}>
+      <h4>${words.title}</h4>
       <figcaption class="small muted">${summary}</figcaption>
       <${ShareChart} rows=${shown} pick=${pick} picked=${picked} />
       <${ChartTable}
-        name=${`Usage ${title.toLowerCase()}`}
+        name=${words.table}
         rows=${shown}
-        columns=${[["Name", (row) => row.name], ...AMOUNTS]}
+        columns=${[[t("Name"), (row) => row.name], ...AMOUNTS]}
       />
     </figure>
   `;
+}
+
+function compareModels(count, values) {
+  return tCount(
+    count,
+    "{name} comes first with {amount}, of {count} model.",
+    "{name} comes first with {amount}, of {count} models.",
+    values,
+  );
+}
+
+function compareAgents(count, values) {
+  return tCount(
+    count,
+    "{name} comes first with {amount}, of {count} agent.",
+    "{name} comes first with {amount}, of {count} agents.",
+    values,
+  );
+}
+
+function comparePeople(count, values) {
+  return tCount(
+    count,
+    "{name} comes first with {amount}, of {count} person.",
+    "{name} comes first with {amount}, of {count} people.",
+    values,
+  );
 }
 
 /** `$3.30 (86%) plus 10 calls of unknown price` */
 function formatShare(row, unit, total) {
   const percent = total > 0 ? Math.round((100 * amountOf(row, unit)) / total) : 0;
   if (!percent) return formatSum(row, unit);
-  if (unit === "tokens") return `${formatTokens(row.total_tokens)} (${percent}%)`;
-  return `${formatMoney(row.known_cost)} (${percent}%) ${formatUnpriced(row)}`.trim();
-}
-
-// ------------------------------------------------------------------ conversations
-
-function Conversations({ data, unit, range, picked, heading, showAll }) {
-  const query = picked ? `&${picked.kind}=${encodeURIComponent(picked.id)}` : "";
-  const found = useFetch(picked ? `/api/usage?range=${range}${query}` : "");
-  const waits = picked && found.stale;
-  const result = picked ? { ...found, data: waits ? undefined : found.data } : { data };
-  return html`
-    <section class="section" aria-label="The dearest conversations">
-      <header>
-        <div>
-          <h4 tabindex="-1" ref=${heading}>${askWhy(result.data?.total, unit, picked)}</h4>
-          <p class="small muted">
-            ${
-              "The dearest conversations come first. Each call reads the whole conversation " +
-              "again, so a long one costs more with every answer."
-            }
-          </p>
-        </div>
-        ${
-          picked &&
-          html`<button type="button" class="btn little" onClick=${showAll}>Show all</button>`
-        }
-      </header>
-      <${Loaded} result=${result} what="usage">
-        ${(found) => html`
-          <${Dearest} key=${query} rows=${sortByValue(found.sessions, "money")} unit=${unit} />
-        `}
-      <//>
-    </section>
-  `;
-}
-
-/** `Why did anthropic/claude cost $1.20?` */
-function askWhy(total, unit, picked) {
-  const cost = total?.known_cost ?? 0;
-  if (unit === "tokens" || cost < 0.01)
-    return picked ? `What were the tokens of ${picked.name} used for?` : "What were they used for?";
-  return `Why did ${picked?.name ?? "this"} cost ${formatMoney(cost)}?`;
-}
-
-function Dearest({ rows, unit }) {
-  const [shown, more] = useSomeRows(rows, 10, 50);
-  if (!rows.length) return html`<${Empty}>No conversation used anything.<//>`;
-  return html`
-    <ul class="rows">
-      ${shown.map(
-        (row) => html`
-          <li key=${row.session_id}>
-            <span class="grow">
-              <span>
-                <a href=${sessionHref(row.session_id)}>${row.preview || "Untitled"}</a>
-                ${isSubagentName(row.session_id) && html`${" "}<span class="tag">sub-agent</span>`}
-              </span>
-              <span class="small muted">${describeCalls(row)}</span>
-            </span>
-            <span class="num">${formatSum(row, unit)}</span>
-          </li>
-        `,
-      )}
-    </ul>
-    ${more}
-  `;
-}
-
-function describeCalls(row) {
-  const calls = pluralize(row.api_calls, "call");
-  const each = formatCount(Math.round(row.prompt_tokens / Math.max(1, row.api_calls)));
-  const read = row.api_calls === 1 ? `reading ${each} tokens` : `each reading about ${each} tokens`;
-  return `${calls}, ${read}; ${formatCount(row.completion_tokens)} written`;
+  if (unit === "tokens")
+    return t("{amount} ({percent}%)", { amount: formatTokens(row.total_tokens), percent });
+  const known = t("{amount} ({percent}%)", { amount: formatMoney(row.known_cost), percent });
+  return [known, formatUnpriced(row)].filter(Boolean).join(" ");
 }

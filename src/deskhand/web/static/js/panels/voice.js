@@ -1,15 +1,16 @@
 // When this browser reads answers aloud, and whether Deskhand hears and speaks.
 
+import { t } from "../language.js";
 import { html } from "../lib.js";
 import { currentUser, hasScope, readAloud, setReadAloud } from "../state.js";
 import { browserCanRecord } from "../voice.js";
 import { Section } from "./parts.js";
 
-const UNKNOWN = "This Deskhand does not tell whether it hears and speaks. Update it.";
+const UNKNOWN = t("This Deskhand does not tell whether it hears and speaks. Update it.");
 const CHOICES = [
-  ["spoken", "When I spoke", "An answer to what you said in this browser is read aloud"],
-  ["always", "Always", "Each answer that ends while this page is visible"],
-  ["never", "Never", "The speaker below an answer still reads it"],
+  ["spoken", t("When I spoke"), t("An answer to what you said in this browser is read aloud")],
+  ["always", t("Always"), t("Each answer that ends while this page is visible")],
+  ["never", t("Never"), t("The speaker below an answer still reads it")],
 ];
 
 export function VoiceSettings() {
@@ -17,9 +18,9 @@ export function VoiceSettings() {
     currentUser.value.speech ?? {};
   return html`
     <div class="stack wide">
-      <${Section} title="Read answers aloud" note="This is kept in this browser.">
+      <${Section} title=${t("Read answers aloud")} note=${t("This is kept in this browser.")}>
         ${say && html`<p class="note warn">${say}</p>`}
-        <div class="toggles" role="radiogroup" aria-label="Read answers aloud">
+        <div class="toggles" role="radiogroup" aria-label=${t("Read answers aloud")}>
           ${CHOICES.map(
             ([id, label, note]) => html`
               <label class="toggle" key=${id}>
@@ -39,7 +40,7 @@ export function VoiceSettings() {
           )}
         </div>
       <//>
-      <${Section} title="Talk to Deskhand">
+      <${Section} title=${t("Talk to Deskhand")}>
         ${
           hear
             ? html`<p class="note warn">${hear}</p>`
@@ -51,11 +52,10 @@ export function VoiceSettings() {
 }
 
 function describeTalking() {
-  if (!hasScope("chat")) return "You may read here, but neither write nor talk.";
+  if (!hasScope("chat")) return t("You may read here, but neither write nor talk.");
   if (!browserCanRecord())
-    return "This browser cannot record. Use another browser, or attach a recording as a file.";
-  return (
-    "Hold the microphone beside the message field while you speak, and let go to send. Or press " +
-    "it once to begin and once more to send. Esc discards what you said."
+    return t("This browser cannot record. Use another browser, or attach a recording as a file.");
+  return t(
+    "Hold the microphone beside the message field while you speak, and let go to send. Or press it once to begin and once more to send. Esc discards what you said.",
   );
 }

@@ -1,6 +1,7 @@
 // Plays an answer as it is read aloud by Deskhand.
 
 import { fetchBlob, sessionPath } from "../api.js";
+import { t } from "../language.js";
 
 const KEPT = 6; // answers whose sound is kept, to be heard again
 const kept = new Map();
@@ -42,6 +43,6 @@ async function loadAnswer(name, number, signal) {
 
 function explainSilence(error) {
   return error.name === "NotAllowedError"
-    ? "The browser does not play sound by itself here. Press the speaker below the answer."
-    : "This browser cannot play the answer. Try another browser, or update this one.";
+    ? t("The browser does not play sound by itself here. Press the speaker below the answer.")
+    : t("This browser cannot play the answer. Try another browser, or update this one.");
 }

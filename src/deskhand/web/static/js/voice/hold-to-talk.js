@@ -2,6 +2,7 @@
 
 import { formatClock } from "../format.js";
 import { Icon } from "../icons.js";
+import { t } from "../language.js";
 import { html, useEffect } from "../lib.js";
 import { announce, problem, showError } from "../state.js";
 import { phase, recording, stopSound } from "../voice.js";
@@ -13,10 +14,10 @@ const TAP_MS = 350; // a shorter press turns it on, and the next one off
 const AWAY_PX = 90; // so far the finger slides to discard it
 const TICK_MS = 100;
 const BARS = 32;
-const LABEL = "Hold to talk";
-const TOO_SHORT =
-  "That was too short. Hold the button while you speak, or press it once to begin and once more " +
-  "to send.";
+const LABEL = t("Hold to talk");
+const TOO_SHORT = t(
+  "That was too short. Hold the button while you speak, or press it once to begin and once more to send.",
+);
 
 let current = null; // {began, deliver, opened, timer}: what is recorded
 let press = null; // {at, x, y, ends}: the button is down
@@ -45,7 +46,7 @@ async function begin(deliver, slides) {
   mine.began = performance.now();
   mine.timer = setInterval(tick, TICK_MS);
   update({ asking: false });
-  announce("Recording");
+  announce(t("Recording"));
 }
 
 function tick() {
@@ -54,7 +55,7 @@ function tick() {
   update({ seconds, levels });
   if (seconds >= LONGEST_S || current.opened.isOver()) {
     finish(false);
-    showError(new Error("The recording has ended. Send it, then record the rest."));
+    showError(new Error(t("The recording has ended. Send it, then record the rest.")));
   }
 }
 
@@ -71,7 +72,7 @@ export function discard() {
   const { opened } = current;
   opened?.discard();
   end();
-  if (opened) announce("The recording is discarded");
+  if (opened) announce(t("The recording is discarded"));
 }
 
 /** Hand over what was recorded, to be sent at once or with the next message. */
@@ -135,8 +136,8 @@ export function TalkButton({ deliver }) {
     <button
       type="button"
       class=${`ib talk-button ${phase.value ? "on" : ""}`}
-      aria-label=${phase.value ? "Send the recording" : LABEL}
-      title=${`${LABEL}, or press once to begin and once to send`}
+      aria-label=${phase.value ? t("Send the recording") : LABEL}
+      title=${t("Hold to talk, or press once to begin and once to send")}
       onPointerDown=${(event) => {
         if (event.button) return;
         event.currentTarget.setPointerCapture(event.pointerId);
@@ -170,11 +171,13 @@ export function TalkButton({ deliver }) {
 }
 
 function describe({ asking, held, away, slides, seconds }) {
-  if (asking) return "Waiting for the microphone";
-  if (away) return "Release to discard";
-  if (LONGEST_S - seconds < 60) return `${formatClock(LONGEST_S - seconds)} left`;
-  if (!held) return "Press Send when you are done";
-  return slides ? "Release to send. Slide away to discard." : "Release to send. Esc discards.";
+  if (asking) return t("Waiting for the microphone");
+  if (away) return t("Release to discard");
+  if (LONGEST_S - seconds < 60) return t("{time} left", { time: formatClock(LONGEST_S - seconds) });
+  if (!held) return t("Press Send when you are done");
+  return slides
+    ? t("Release to send. Slide away to discard.")
+    : t("Release to send. Esc discards.");
 }
 
 export function RecordingBar() {
@@ -187,7 +190,7 @@ export function RecordingBar() {
   return html`
     <div class=${`recording-bar ${away ? "away" : ""}`}>
       <span class="dot" aria-hidden="true"></span>
-      <span class="clock" role="timer" aria-label="Recorded">${formatClock(seconds)}</span>
+      <span class="clock" role="timer" aria-label=${t("Recorded")}>${formatClock(seconds)}</span>
       <svg
         class="meter"
         viewBox="0 0 128 24"

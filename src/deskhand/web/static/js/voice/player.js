@@ -3,6 +3,7 @@
 import { fetchBlob } from "../api.js";
 import { formatClock } from "../format.js";
 import { IconButton } from "../icons.js";
+import { t } from "../language.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { sentFile } from "../preview.js";
 import { attempt } from "../state.js";
@@ -60,15 +61,15 @@ export function Player({ part }) {
   if (state.gone)
     return html`
       <p class="small muted">
-        This browser cannot play the recording. ${" "}
-        <a href=${file.raw} download=${file.name}>Download it</a>
+        ${t("This browser cannot play the recording.")}${" "}
+        <a href=${file.raw} download=${file.name}>${t("Download it")}</a>
       </p>
     `;
   return html`
-    <div class="player" role="group" aria-label="Voice message">
+    <div class="player" role="group" aria-label=${t("Voice message")}>
       <${IconButton}
         name=${state.on ? "pause" : "play"}
-        label=${state.on ? "Pause the recording" : "Play the recording"}
+        label=${state.on ? t("Pause the recording") : t("Play the recording")}
         onClick=${toggle}
       />
       <input
@@ -78,8 +79,11 @@ export function Player({ part }) {
         step="0.1"
         value=${state.at}
         disabled=${!sound.current || !length}
-        aria-label="Position in the recording"
-        aria-valuetext=${`${formatClock(state.at)} of ${formatClock(length)}`}
+        aria-label=${t("Position in the recording")}
+        aria-valuetext=${t("{position} of {duration}", {
+          position: formatClock(state.at),
+          duration: formatClock(length),
+        })}
         onInput=${(event) => {
           sound.current.currentTime = Number(event.target.value);
         }}

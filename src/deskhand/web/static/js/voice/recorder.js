@@ -1,21 +1,22 @@
 // Records what is said into the microphone.
 
+import { t } from "../language.js";
 import { RECORDED_TYPES } from "../voice.js";
 
 const BITS_PER_SECOND = 32_000;
 const CHUNK_MS = 1000;
 const PROBLEMS = {
-  NotAllowedError:
-    "The browser does not allow this page to use the microphone. Allow it in the browser's " +
-    "settings for this site, then press the button again.",
-  NotFoundError: "There is no microphone here. Connect one, then press the button again.",
-  NotReadableError:
-    "The microphone cannot be opened. Close other programs that use it, then press the button " +
-    "again.",
+  NotAllowedError: t(
+    "The browser does not allow this page to use the microphone. Allow it in the browser's settings for this site, then press the button again.",
+  ),
+  NotFoundError: t("There is no microphone here. Connect one, then press the button again."),
+  NotReadableError: t(
+    "The microphone cannot be opened. Close other programs that use it, then press the button again.",
+  ),
 };
-const INSECURE =
-  "Browsers allow the microphone only on the machine where Deskhand runs, or over https. Open " +
-  "this page there, or set web.tls_cert and web.tls_key.";
+const INSECURE = t(
+  "Browsers allow the microphone only on the machine where Deskhand runs, or over https. Open this page there, or set web.tls_cert and web.tls_key.",
+);
 
 /** Begin to record. Throws an Error that names the next step. */
 export async function openRecording() {
@@ -70,7 +71,10 @@ async function openMicrophone() {
       audio: { echoCancellation: true, noiseSuppression: true, channelCount: 1 },
     });
   } catch (error) {
-    throw new Error(PROBLEMS[error.name] ?? `The microphone cannot be opened: ${error.message}`);
+    throw new Error(
+      PROBLEMS[error.name] ??
+        t("The microphone cannot be opened: {message}", { message: error.message }),
+    );
   }
 }
 

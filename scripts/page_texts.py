@@ -1,0 +1,159 @@
+"""The texts of the page in its other languages.
+
+    python scripts/page_texts.py da Dansk
+
+begins the language `da` or brings it up to date: `static/languages/da.json` then has every text of
+the page, those that are new with "" in place of a translation, and none that the page has no more.
+The page says in English what is still "". Without arguments, every language is brought up to date.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from deskhand.channels.guides import GUIDES
+from deskhand.jobs.blueprints import BLUEPRINTS, CRON_DAYS
+from deskhand.policy.permission_modes import PERMISSION_MODES
+from deskhand.types.commands import COMMANDS
+from deskhand.web.previews import DOCUMENT_NOTE
+
+ROOT = Path(__file__).parents[1]
+STATIC = ROOT / "src" / "deskhand" / "web" / "static"
+LANGUAGES = STATIC / "languages"
+KEYS = STATIC / "js" / "panels" / "keys.js"
+
+_CALL = re.compile(r"(?<![\w.$])(t|tRich|tCount)\(")
+_SPACE = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"' + r"|'(?:[^'\\\n]|\\.)*'")
+_WORDS = re.compile(r"[a-z']+( [a-z_']+)+|nowhere")
+"""A default that is described, such as `the first of models`."""
+_DEFINITION = re.compile(r"(?:function|const)\s+$")
+Texts = dict[str, str]
+"""The English texts; for one that has several forms by a count, the form for one, else ""."""
+
+
+def collect() -> Texts:
+    """Every text that the page can say."""
+    found: Texts = {}
+    for file in sorted((STATIC / "js").rglob("*.js")):
+        source = file.read_text()
+        for call in _CALL.finditer(source):
+            if _DEFINITION.search(source, 0, call.start()):
+                continue
+            if call[1] == "tCount":
+                one, at = _read_text(source, _skip_argument(source, call.end()), file)
+                more, _ = _read_text(source, _skip_comma(source, at), file)
+                found[more] = one
+            else:
+                text, _ = _read_text(source, call.end(), file)
+                found.setdefault(text, "")
+    return found | dict.fromkeys((*_setting_texts(), *_server_texts()), "")
+
+
+def _server_texts() -> Iterator[str]:
+    """What the server has as a list of texts, for the page and for others. The page says them
+    through `tData`."""
+    for command in COMMANDS.values():
+        yield command.help
+    yield from PERMISSION_MODES.values()
+    yield from CRON_DAYS
+    yield DOCUMENT_NOTE
+    for blueprint in BLUEPRINTS:
+        yield from filter(None, (blueprint.title, blueprint.about, blueprint.when))
+        yield from (slot.question for slot in blueprint.slots)
+    for guide in GUIDES.values():
+        yield guide.after
+        for need in guide.needs:
+            yield from (need.label, need.where)
+
+
+def _setting_texts() -> Iterator[str]:
+    """What is said of the keys of the configuration."""
+    listed = KEYS.read_text().partition("export const KEYS = ")[2].rstrip().removesuffix(";")
+    entries: dict[str, list[str]] = json.loads(re.sub(r",\s*}$", "}", listed))
+    for without, does, _ in entries.values():
+        yield does
+        if _WORDS.fullmatch(without):
+            yield without
+
+
+def _read_text(source: str, at: int, file: Path) -> tuple[str, int]:
+    """The text that stands there, whole or in parts that are joined with `+`, and where it ends."""
+    parts: list[str] = []
+    while True:
+        at = _end_of_space(source, at)
+        literal = _STRING.match(source, at)
+        if literal is None:
+            line = source.count("\n", 0, at) + 1
+            raise SystemExit(f"{file}:{line}: a text is written out here, or is given to tData")
+        parts.append(_unquote(literal[0]))
+        at = _end_of_space(source, literal.end())
+        if source[at] != "+":
+            return "".join(parts), at
+        at += 1
+
+
+def _unquote(literal: str) -> str:
+    inner = literal[1:-1]
+    if literal[0] == "'":
+        inner = inner.replace("\\'", "'").replace('"', '\\"')
+    text: str = json.loads(f'"{inner}"')
+    return text
+
+
+def _end_of_space(source: str, at: int) -> int:
+    space = _SPACE.match(source, at)
+    return space.end() if space else at
+
+
+def _skip_comma(source: str, at: int) -> int:
+    if source[at] != ",":
+        raise SystemExit(f"a comma is missing before {source[at : at + 40]!r}")
+    return at + 1
+
+
+def _skip_argument(source: str, at: int) -> int:
+    """Where the argument after this one begins."""
+    depth = 0
+    while depth or source[at] != ",":
+        depth += (source[at] in "([{") - (source[at] in ")]}")
+        at += 1
+    return at + 1
+
+
+def update(file: Path, name: str, texts: Texts) -> str:
+    """Write the file of a language with a place for each of these texts. Says how far it is."""
+    known: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    said = known.get("texts", {})
+    language = {
+        "name": name or known.get("name", file.stem),
+        "dir": known.get("dir", "ltr"),
+        "texts": {
+            text: said.get(text) or ({"other": ""} if texts[text] else "") for text in sorted(texts)
+        },
+    }
+    file.write_text(json.dumps(language, ensure_ascii=False, indent=1) + "\n")
+    missing = sum(not any(forms(said)) for said in language["texts"].values())
+    return f"{len(texts)} texts, {missing} of them still in English"
+
+
+def forms(said: str | dict[str, str]) -> list[str]:
+    """What is said instead of a text, in each form of it."""
+    return [said] if isinstance(said, str) else list(said.values())
+
+
+def main(arguments: list[str]) -> None:
+    texts = collect()
+    code, name = (*arguments, "", "")[:2]
+    files = [LANGUAGES / f"{code}.json"] if code else sorted(LANGUAGES.glob("*.json"))
+    for file in files:
+        print(f"{file.relative_to(ROOT)}: {update(file, name, texts)}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,226 @@
+"""The page in the language of its reader."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, StorageState, expect
+
+from .conftest import WAIT_MS, Desk, watched
+from .states import MORE_STATES, STATES, settle
+from .test_reach import PLACES, STICKS_OUT
+
+page_texts = SimpleNamespace(
+    **runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "page_texts.py"))
+)
+pytestmark = pytest.mark.timeout(240)
+FILES = sorted(page_texts.LANGUAGES.glob("*.json"))
+FORMS = {"de": {"one", "other"}}
+"""The forms by a count that `Intl.PluralRules` knows in each language."""
+OWN = " ".join(
+    " ".join(file.read_text().split()) for file in sorted((page_texts.STATIC / "js").rglob("*.js"))
+)
+NAMES = {
+    *("Deskhand", "owner", "desk", ": desk", "openai", "read_file", "Models", "Address"),
+    *(guide.title for guide in page_texts.GUIDES.values()),
+    *page_texts.PERMISSION_MODES,
+    *(f"/{name}" for name in page_texts.COMMANDS),
+}
+"""What is called so in every language, or by the server."""
+BEGIN, END = "⟦", "⟧"
+SEEN = """() => {
+  const isData = (element) => element.closest(".answer, .md, pre, code");
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode())
+    if (node.parentElement.checkVisibility() && !isData(node.parentElement)) found.push(node.data);
+  for (const name of ["aria-label", "title", "placeholder", "alt"])
+    for (const element of document.body.querySelectorAll(`[${name}]`))
+      if (element.checkVisibility() && !isData(element)) found.push(element.getAttribute(name));
+  return found;
+}"""
+"""What is seen and read aloud on the page, without what people and models have said."""
+
+
+def read(file: Path) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads(file.read_text())
+    return said
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_language_has_every_text_and_no_other(file: Path) -> None:
+    texts = page_texts.collect()
+    said = read(file)["texts"]
+    assert sorted(texts.keys() - said.keys()) == [], "run scripts/page_texts.py"
+    assert sorted(said.keys() - texts.keys()) == [], "run scripts/page_texts.py"
+    for text, one in texts.items():
+        forms = page_texts.forms(said[text])
+        assert all(forms), f"not translated: {text!r}"
+        wanted, known = values_of(text), values_of(text) | values_of(one)
+        if one:
+            assert said[text].keys() == FORMS[file.stem], text
+            assert values_of(said[text]["other"]) == wanted, text
+            assert set().union(*map(values_of, forms)) <= known, text
+        else:
+            assert values_of(said[text]) == wanted, text
+        assert all((form != form.strip()) == (text != text.strip()) for form in forms), text
+
+
+def values_of(text: str) -> set[str]:
+    return set(re.findall(r"\{\w+\}", text))
+
+
+@pytest.fixture
+def german(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[Page]:
+    made = browser.new_context(storage_state=signed, base_url=desk.url, locale="de-AT")
+    made.set_default_timeout(WAIT_MS)
+    page = made.new_page()
+    broken = watched(page)
+    page.goto("/")
+    page.locator("#composer").wait_for()
+    yield page
+    assert broken == []
+    made.close()
+
+
+def test_it_speaks_as_the_browser_does(german: Page) -> None:
+    page = german
+    assert page.evaluate("document.documentElement.lang") == "de"
+    expect(page.get_by_placeholder("Nachricht an Deskhand")).to_be_visible()
+    page.locator("#composer").fill("tell me something")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Diese Antwort kopieren")).to_be_visible()
+    page.goto("/#/settings/usage")
+    expect(page.get_by_role("heading", name="Verbrauch und Kosten")).to_be_visible()
+    assert "Einstellungen" in page.title()
+
+
+def test_the_reader_may_choose(german: Page) -> None:
+    page = german
+    page.get_by_role("button", name="Sprache").click()
+    expect(page.get_by_role("menuitemradio")).to_have_text(["Wie im Browser", "English", "Deutsch"])
+    expect(page.get_by_role("menuitemradio", checked=True)).to_have_text("Wie im Browser")
+    page.get_by_role("menuitemradio", name="English").click()
+    expect(page.get_by_placeholder("Message Deskhand")).to_be_visible()
+    assert page.evaluate("document.documentElement.lang") == "en"
+    page.reload()
+    page.get_by_role("button", name="Language").click()
+    page.get_by_role("menuitemradio", name="As in the browser").click()
+    expect(page.get_by_placeholder("Nachricht an Deskhand")).to_be_visible()
+
+
+def test_dates_numbers_and_amounts_are_written_as_in_the_language(german: Page) -> None:
+    said = german.evaluate(
+        """async () => {
+          const format = await import("/js/format.js");
+          return [format.formatMoney(1234.5), format.formatMoney(0.001), format.formatBytes(1_530),
+            format.formatCount(1_234_567), format.formatDuration(2.34),
+            format.formatList(["a", "b", "c"])];
+        }"""
+    )
+    space = "\u00a0"
+    assert said == [
+        f"${space}1.234,50",
+        f"< ${space}0,01",
+        "1,5 KB",
+        "1,2 Mio.",
+        "2,3 s",
+        "a, b und c",
+    ]
+
+
+def test_without_the_server_it_still_speaks_it(german: Page) -> None:
+    page = german
+    page.evaluate("navigator.serviceWorker.ready")
+    page.reload()  # through the worker, which keeps what it fetches
+    expect(page.get_by_placeholder("Nachricht an Deskhand")).to_be_visible()
+    page.context.set_offline(True)
+    page.reload()
+    expect(page.get_by_text("Deskhand ist nicht erreichbar")).to_be_visible()
+    assert page.evaluate("document.documentElement.lang") == "de"
+
+
+def test_a_language_that_cannot_be_had_is_english(german: Page) -> None:
+    page = german
+    page.context.route("**/languages/*.json", lambda route: route.fulfill(status=500))
+    page.evaluate(
+        "navigator.serviceWorker.getRegistrations()"
+        ".then((all) => Promise.all(all.map((one) => one.unregister())))"
+    )
+    page.reload()
+    expect(page.get_by_placeholder("Message Deskhand")).to_be_visible()
+    assert page.evaluate("document.documentElement.lang") == "en"
+
+
+def make_marked(direction: str) -> dict[str, Any]:
+    """A language whose texts are those of English between marks."""
+    texts = page_texts.collect()
+    said = {
+        text: {"one": mark(one), "other": mark(text)} if one else mark(text)
+        for text, one in texts.items()
+    }
+    return {"name": "Marked", "dir": direction, "texts": said}
+
+
+def mark(text: str) -> str:
+    return f"{BEGIN}{text}{END}"
+
+
+def unmarked(text: str) -> str:
+    """What of it is outside of all marks."""
+    depth, rest = 0, ""
+    for character in text:
+        depth += (character == BEGIN) - (character == END)
+        if not depth and character != END:
+            rest += character
+    return " ".join(rest.split())
+
+
+@pytest.fixture
+def marked(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[Page]:
+    made = browser.new_context(
+        storage_state=signed,
+        base_url=desk.url,
+        locale="de-DE",
+        service_workers="block",
+        reduced_motion="reduce",
+    )
+    made.set_default_timeout(WAIT_MS)
+    made.route("**/languages/de.json", lambda route: route.fulfill(json=make_marked("rtl")))
+    yield made.new_page()
+    made.close()
+
+
+def find_unmarked(page: Page) -> set[str]:
+    """What the page says of its own that has no mark. What stands in none of its files was said
+    by people, models or the server."""
+    rest = {unmarked(text) for text in page.evaluate(SEEN)}
+    return {text for text in rest - NAMES if re.search(r"[A-Za-z]{2,}", text) and text in OWN}
+
+
+def test_every_text_of_a_panel_is_in_the_catalogue(marked: Page) -> None:
+    found = {}
+    for place in PLACES:
+        marked.goto("about:blank")
+        marked.goto(f"/{place}")
+        marked.locator("h1").first.wait_for()
+        settle(marked)
+        found[place] = find_unmarked(marked)
+        assert marked.evaluate(STICKS_OUT) == [], f"{place} from right to left"
+    assert {place: rest for place, rest in found.items() if rest} == {}
+
+
+@pytest.mark.parametrize("state", [*STATES, *MORE_STATES])
+def test_every_text_of_a_state_is_in_the_catalogue(marked: Page, desk: Desk, state: str) -> None:
+    marked.goto("/#/")
+    marked.locator("#composer").wait_for()
+    (STATES | MORE_STATES)[state](marked, desk)
+    settle(marked)
+    assert find_unmarked(marked) == set()
