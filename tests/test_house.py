@@ -75,6 +75,7 @@ QUERY_MODULES = (
     "memory/facts.py",
     "memory/queries.py",
     "secrets/queries.py",
+    "store/branches.py",
     "store/projections.py",
     "store/queries.py",
     "store/read_queries.py",

@@ -33,6 +33,7 @@ WHOLE = (
     "named_session",
     "session",
     "session_member",
+    "branch",
     "open_session",
     "dead_letter",
     "ask",

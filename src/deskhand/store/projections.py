@@ -62,8 +62,9 @@ def apply_event(
             db.execute(sql["session_join"], (session, principal.id))
             if principal.on_behalf_of:  # what a job writes in somebody's chat is theirs to read
                 db.execute(sql["session_join"], (session, principal.on_behalf_of))
-        case Branched(principal=principal, title=title):
+        case Branched(of=origin, at_n=from_n, principal=principal, title=title):
             _begin_session(db, sql, recorded, principal, title)
+            db.execute(sql["branch_begin"], (session, origin, from_n))
         case OptionsSet() | CommandRun():
             _apply_options(db, sql, recorded)
         case TurnEnded():
@@ -185,6 +186,6 @@ def _begin_session(
 
 def clear(db: StatementRunner, sql: Mapping[str, str]) -> None:
     """Empty every projection."""
-    for table in ("session", "session_member", "blob_use", "long_work"):
+    for table in ("session", "session_member", "branch", "blob_use", "long_work"):
         db.execute(f"DELETE FROM {table}")
     looking.clear(db, sql)

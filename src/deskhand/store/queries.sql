@@ -278,6 +278,57 @@ AND (last_at, session) < (?3, ?4)
 AND pinned = coalesce(?5, pinned) AND folder = coalesce(?6, folder) AND archived = coalesce(?7, archived)
 ORDER BY last_at DESC, session DESC LIMIT ?8
 
+-- branch_begin: where it goes on from, and how many turns had ended there --
+INSERT INTO branch(session, origin, from_n, turns) VALUES(?1, ?2, ?3,
+  (SELECT count(*) FROM event WHERE session = ?2 AND n <= ?3 AND kind = 'turn_ended'))
+ON CONFLICT DO NOTHING
+
+-- branch_erase: its own branches keep what they know of it, and are roots from now on --
+DELETE FROM branch WHERE session = ?
+
+-- branch_family: the root of this session and all below it, of those that ?3 sees, each below the nearest origin that they see --
+-- Those that lead from the root to ?1 come first. `begun` is how many turns a session took along. substr() makes an empty
+-- text of the same collation, as PostgreSQL wants it.
+WITH RECURSIVE above(session) AS (
+  SELECT session FROM session WHERE session = ?1
+  UNION SELECT branch.origin FROM above JOIN branch ON branch.session = above.session
+), below(session, seen, depth, begun, origin, from_n, turn) AS (
+  SELECT above.session, EXISTS(SELECT 1 FROM session WHERE session.session = above.session) AND (?2 OR EXISTS(
+      SELECT 1 FROM session_member AS member WHERE member.session = above.session AND member.principal = ?3)),
+    0, CAST(0 AS BIGINT), substr(above.session, 1, 0), CAST(0 AS BIGINT), CAST(0 AS BIGINT)
+  FROM above WHERE NOT EXISTS(SELECT 1 FROM branch WHERE branch.session = above.session)
+  UNION ALL
+  SELECT branch.session, EXISTS(SELECT 1 FROM session WHERE session.session = branch.session) AND (?2 OR EXISTS(
+      SELECT 1 FROM session_member AS member WHERE member.session = branch.session AND member.principal = ?3)),
+    below.depth + 1, below.begun + branch.turns, CASE WHEN below.seen THEN below.session ELSE below.origin END,
+    CASE WHEN below.seen THEN branch.from_n ELSE below.from_n END,
+    CASE WHEN below.seen THEN below.begun + branch.turns ELSE below.turn END
+  FROM below JOIN branch ON branch.origin = below.session
+), family AS (
+  SELECT below.session, session.title, below.origin, below.from_n, below.turn, session.last_at, session.archived,
+    below.session IN (SELECT session FROM above) AS leads_here, below.depth, session.opened_at
+  FROM below LEFT JOIN session ON session.session = below.session WHERE below.seen
+  ORDER BY leads_here DESC, below.depth, below.from_n, session.opened_at, below.session LIMIT ?4
+)
+SELECT session, title, origin, from_n, turn, last_at, archived, (
+  SELECT said.body FROM event AS said
+  WHERE said.session = family.origin AND said.n <= family.from_n AND said.kind = 'message_received'
+  AND said.body IS NOT NULL AND NOT EXISTS(
+    SELECT 1 FROM event AS back WHERE back.session = said.session AND back.n > said.n AND back.n <= family.from_n
+    AND back.kind IN ('undone', 'message_edited', 'reacted') AND back.kind = 'undone'
+    AND CAST(json_extract(CAST(back.body AS TEXT), '$.to_n') AS BIGINT) < said.n)
+  ORDER BY said.n DESC LIMIT 1
+), (
+  SELECT said.body FROM event AS said
+  WHERE said.session = family.session AND said.kind = 'message_received'
+  AND said.body IS NOT NULL AND NOT EXISTS(
+    SELECT 1 FROM event AS back WHERE back.session = said.session AND back.n > said.n
+    AND back.kind IN ('undone', 'message_edited', 'reacted') AND back.kind = 'undone'
+    AND CAST(json_extract(CAST(back.body AS TEXT), '$.to_n') AS BIGINT) < said.n)
+  ORDER BY said.n LIMIT 1
+)
+FROM family ORDER BY leads_here DESC, depth, from_n, opened_at, session
+
 -- session_folders: how many conversations of theirs are in each; archived ones are in '' --
 SELECT place, count(*) FROM (
   SELECT CASE WHEN archived THEN '' ELSE folder END AS place FROM session

@@ -50,6 +50,7 @@ ERASED_TABLES = (
     "inbox_erase",
     "session_forget",
     "session_member_forget",
+    "branch_erase",
     "blob_forget",
     "effect_item_forget",
     "effect_forget",
