@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from deskhand.store.branches import BranchRow, family_of
+from deskhand.store.branches import READ_CHARS, BranchRow, family_of
 from deskhand.store.postgres import PostgresStore
 from deskhand.store.postgres_connection import connect
 from deskhand.store.postgres_schema import load_migrations, migrate
@@ -71,7 +71,8 @@ async def test_each_stands_below_where_it_came_from(store: SqlStore) -> None:
     for words in ("first", "second", "third"):
         await say(store, ROOT, words)
     await branch(store, ROOT, 4, "agent/b", at=T0 + 5)
-    await say(store, "agent/b", "and  now\nthis " + "x" * 90)
+    long = "and  now\nthis " + "x" * 3_000
+    await say(store, "agent/b", long)
     await branch(store, "agent/b", 4, "agent/c", at=T0 + 6)
     await branch(store, ROOT, 2, "agent/a", at=T0 + 7)
     await branch(store, ROOT, 0, "agent/0", at=T0 + 8)
@@ -87,7 +88,7 @@ async def test_each_stands_below_where_it_came_from(store: SqlStore) -> None:
             from_n=4,
             turn=2,
             after="second",
-            words=("and now this " + "x" * 90)[:80],
+            words=long[:READ_CHARS],
             last_at=T0,
             archived=False,
         ),
@@ -97,7 +98,7 @@ async def test_each_stands_below_where_it_came_from(store: SqlStore) -> None:
             origin="agent/b",
             from_n=4,
             turn=3,
-            after=("and now this " + "x" * 90)[:80],
+            after=long[:READ_CHARS],
             words="",
             last_at=T0 + 6,
             archived=True,

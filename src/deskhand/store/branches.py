@@ -8,7 +8,8 @@ from ..types.events import MessageReceived, decode_event
 from ..types.identity import Principal
 from .base import Store
 
-WORDS_CHARS = 80
+READ_CHARS = 2_000
+"""So much of a message is read: whoever shows less of it takes out secrets first."""
 
 
 class BranchRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -47,8 +48,8 @@ async def family_of(
                 origin=origin,
                 from_n=from_n,
                 turn=turn,
-                after=_first_words(after),
-                words=_first_words(words),
+                after=_beginning(after),
+                words=_beginning(words),
                 last_at=last_at,
                 archived=bool(archived),
             )
@@ -56,10 +57,9 @@ async def family_of(
     return found
 
 
-def _first_words(body: bytes | None) -> str:
-    """How the message in this event begins, on one line."""
+def _beginning(body: bytes | None) -> str:
+    """How the message in this event begins."""
     event = decode_event(body) if body is not None else None
     if not isinstance(event, MessageReceived):
         return ""
-    text = event.message.own_text or event.message.text
-    return " ".join(text[: 4 * WORDS_CHARS].split())[:WORDS_CHARS]
+    return (event.message.own_text or event.message.text)[:READ_CHARS]
