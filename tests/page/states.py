@@ -102,6 +102,18 @@ def share(page: Page, desk: Desk) -> None:
     page.get_by_role("list", name="Links that work").wait_for()
 
 
+def branches(page: Page, desk: Desk) -> None:
+    """A branch of a branch, beside the tree of them."""
+    say(page, "Where is it warm in May?")
+    for words in ("Somewhere near the sea", "And not too far by train"):
+        page.get_by_role("button", name="Branch from here").last.click()
+        page.get_by_text("Branched here").wait_for()
+        say(page, words)
+        answer(page, words).wait_for()
+    page.get_by_role("button", name="Branches").click()
+    page.get_by_role("navigation", name="Branches").get_by_text("And not too far").wait_for()
+
+
 STATES: dict[str, State] = {
     state.__name__.replace("_", "-"): state
     for state in (
@@ -118,7 +130,7 @@ STATES: dict[str, State] = {
 }
 MORE_STATES: dict[str, State] = {
     state.__name__.replace("_", "-"): state
-    for state in (inbox, plan, row_menu, completion, waiting, share)
+    for state in (inbox, plan, row_menu, completion, waiting, share, branches)
 }
 """Looked at by the checker alone."""
 LOOKS = {"light": ("light", 1280, 800), "dark": ("dark", 1280, 800), "phone": ("light", 390, 844)}

@@ -60,6 +60,7 @@ async def test_a_family_is_one_list(served: Served) -> None:
     ]
     assert found[2]["turn"] == 2
     assert [each["archived"] for each in found] == [False, False, True]
+    assert [each["current"] for each in found] == [False, False, True]
     assert all(each["at"] > 0 for each in found)
     await me.ask("DELETE", f"/api/sessions/{sea}")
     assert [each["name"] for each in await family(me, "trip")] == ["trip"]

@@ -19,7 +19,8 @@ class FamilyMember(msgspec.Struct, frozen=True):
 
     It left its origin after event `from_n`, where `turn` turns had ended. `after` is how the last
     message before that begins, `words` how the first message begins that was written in the branch
-    itself. `at` is when it was last used (seconds since the epoch).
+    itself. `at` is when it was last used (seconds since the epoch). `current`: it is the one that
+    was asked for.
     """
 
     name: str
@@ -31,6 +32,7 @@ class FamilyMember(msgspec.Struct, frozen=True):
     words: str
     at: float
     archived: bool
+    current: bool
 
 
 class FamilyView(msgspec.Struct, frozen=True):
@@ -44,11 +46,11 @@ class FamilyView(msgspec.Struct, frozen=True):
 async def list_branches(call: Call) -> FamilyView:
     session = await require_session(call)
     found = await family_of(call.web.store, call.principal, session, MAX_BRANCHES + 1)
-    shown = [_make_view(call, row) for row in found[:MAX_BRANCHES]]
+    shown = [_make_view(call, row, current=row.session == session) for row in found[:MAX_BRANCHES]]
     return FamilyView(shown, len(found) > MAX_BRANCHES)
 
 
-def _make_view(call: Call, row: BranchRow) -> FamilyMember:
+def _make_view(call: Call, row: BranchRow, *, current: bool) -> FamilyMember:
     agent = call.web.admin.agents[0]
     return FamilyMember(
         name=format_session_name(row.session, call.principal, agent),
@@ -60,6 +62,7 @@ def _make_view(call: Call, row: BranchRow) -> FamilyMember:
         words=_first_words(call, row.words),
         at=row.last_at,
         archived=row.archived,
+        current=current,
     )
 
 

@@ -80,6 +80,7 @@ function ConversationHead() {
   const panels = [
     ["files", "files", t("Files")],
     ["check", "tasks", t("Tasks")],
+    ["branch", "branches", t("Branches")],
     ["tune", "options", t("Options of this conversation")],
     ...(developer.value
       ? [

@@ -15,7 +15,7 @@ export const politeAnnouncement = signal(""); // for screen readers
 export const urgentAnnouncement = signal("");
 export const drawer = signal(false);
 export const palette = signal(false);
-export const panel = signal(""); // files | trace | time | options | ""
+export const panel = signal(""); // files | tasks | branches | options | trace | time | ""
 export const developer = signal(localStorage.getItem("deskhand.view") === "developer");
 export const theme = signal(document.documentElement.dataset.theme);
 /** When answers are read aloud: `spoken` (to whoever spoke), `always` or `never`. */

@@ -1,14 +1,14 @@
 // The turns of a conversation that are drawn.
 
+import { BranchOrigin } from "./branch-origin.js";
 import { markHits } from "./find.js";
 import { Icon } from "./icons.js";
-import { t, tRich } from "./language.js";
+import { t } from "./language.js";
 import { html, useLayoutEffect, useMemo, useState } from "./lib.js";
-import { sessionName } from "./list.js";
 import { UnsentMessage } from "./message.js";
 import { More } from "./more.js";
 import { TOP, useScrollPosition } from "./scroll-position.js";
-import { route, searchTarget, sessionHref } from "./state.js";
+import { route, searchTarget } from "./state.js";
 import {
   earlierPart,
   jumpToEvent,
@@ -61,7 +61,6 @@ export function Log({ empty, first }) {
     if (event.key === "Home") goToBeginning();
     else scrollToEnd();
   };
-  const originHref = state.branch && sessionHref(sessionName(state.branch.of));
   return html`
     <div
       class="scroll"
@@ -83,16 +82,7 @@ export function Log({ empty, first }) {
         }
         ${
           state.branch &&
-          html`
-            <p class="divider">
-              <span>
-                ${tRich("A branch of {conversation}, from event {event}", {
-                  conversation: html`<a href=${originHref}>${t("another conversation")}</a>`,
-                  event: state.branch.n,
-                })}
-              </span>
-            </p>
-          `
+          html`<${BranchOrigin} key=${`of${state.branch.of}`} branch=${state.branch} />`
         }
         ${
           state.first > 1 &&

@@ -10,6 +10,7 @@ const PANELS = {
   files: [t("Files"), async () => (await import("./files.js")).Files],
   options: [t("This conversation"), async () => (await import("./options.js")).Options],
   tasks: [t("Tasks"), async () => (await import("./tasks.js")).Tasks],
+  branches: [t("Branches"), async () => (await import("./branches.js")).Branches],
   trace: [t("Trace"), async () => (await import("./trace.js")).Trace],
   time: [t("Slider"), async () => (await import("./slider.js")).Slider],
 };
