@@ -93,6 +93,12 @@ def test_it_says_where_a_branch_left(page: Page) -> None:
     page.wait_for_url("**/#/c/long")
     expect(page.locator(".bubble", has_text=words).first).to_be_in_viewport()
 
+    page.go_back()
+    page.get_by_role("button", name="Branches").click()
+    tree(page).locator("[aria-current] + a.fork").click()
+    page.wait_for_url("**/#/c/long")
+    expect(page.locator(".bubble", has_text=words).first).to_be_in_viewport()
+
 
 def test_without_branches_it_says_what_they_are_for(page: Page) -> None:
     expect(page.get_by_role("button", name="Branches")).to_have_count(0)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from deskhand.types.commit import Commit
+from deskhand.types.events import Branched
+from deskhand.types.identity import Principal
+from deskhand.web.branches import MAX_BRANCHES
+
 from .served import Client, Served, serving
 from .test_guard import problem
 from .test_lookup import settled
@@ -90,6 +95,20 @@ async def test_anothers_branch_is_not_told(served: Served) -> None:
     assert names == {"default~web:eve:hers", theirs, f"default~web:eve:{own}"}
     for name in (theirs, "default~web:owner:none", "none"):
         assert problem(await eve.ask("GET", f"/api/sessions/{name}/branches")) == (404, "not_found")
+
+
+async def test_a_large_family_is_cut_but_not_where_one_is(served: Served) -> None:
+    await chat(served.owner, "trip", "Where is it warm in May?")
+    trip, owner = "default/web:owner:trip", Principal("owner", ("owner",))
+    for i in range(MAX_BRANCHES):
+        begun = Branched(trip, 3, owner, f"Branch {i}")
+        name = f"{trip}.{i:03}"
+        await served.app.store.commit(Commit(name, 1, 1.0 + i, (begun,), close=True))
+    last = f"trip.{MAX_BRANCHES - 1:03}"
+    told = await served.owner.get(f"/api/sessions/{last}/branches")
+    assert told["more"] and len(told["branches"]) == MAX_BRANCHES
+    assert [each["name"] for each in told["branches"][:3]] == ["trip", last, "trip.000"]
+    assert [each["name"] for each in told["branches"] if each["current"]] == [last]
 
 
 async def test_a_secret_is_not_shown_in_half(tmp_path: Path) -> None:
