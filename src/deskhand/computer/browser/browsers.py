@@ -22,7 +22,7 @@ from ...tools.base import Context
 from ...tools.command_network import CommandNetwork, NetworkUser
 from ...tools.render import INSTALL_COMMAND, find_browser
 from ...types.errors import SandboxError, ToolError
-from ...types.labels import LOCAL
+from ...types.labels import LOCAL, Label, join_labels
 from ..repeats import RepeatWatch
 from .launch import DOWNLOADS, UPLOADS, make_command
 from .protocol import WRONG_SHAPES, BrowserGone, CommandRefused, Protocol
@@ -52,9 +52,12 @@ class Download(msgspec.Struct):
 
 class Browser:
     """One Chromium with its tabs, of which one is looked at. `exchange` is the folder through which
-    files come and go."""
+    files come and go. `label` is that of all that was done with it: what a conversation knows may
+    stand on the pages. No other browser of this process has its `number`."""
 
-    def __init__(self, program: str, context: Context) -> None:
+    def __init__(self, program: str, context: Context, number: int) -> None:
+        self.number = number
+        self.label: Label = LOCAL
         self._program = program
         self._context = context
         self.exchange = Path()
@@ -77,6 +80,11 @@ class Browser:
         self._numbers = count(1)
         self._sessions: dict[str, Tab] = {}
         self._next_tab = 1
+
+    def note_use(self, label: Label) -> None:
+        """Something is done with it that has this label."""
+        self.used_at = anyio.current_time()
+        self.label = join_labels((self.label, label))
 
     async def run(self) -> None:
         """Hold the browser until it is ended. Raises OSError where it cannot be started."""
@@ -292,6 +300,7 @@ class Browsers:
         self._wanted: list[Browser] = []
         self._poke = anyio.Event()
         self._has_begun = anyio.Event()
+        self._numbers = count(1)
 
     async def run(self) -> None:
         """Start browsers that are wanted, and end those that nobody uses, until cancelled."""
@@ -351,6 +360,19 @@ class Browsers:
         """The browser that this conversation has now."""
         return self._browsers.get(self.owner_of(session))
 
+    @property
+    def is_running(self) -> bool:
+        """Whether this process can have browsers."""
+        return self._has_begun.is_set()
+
+    def list_open(self) -> list[tuple[str, Browser]]:
+        """Those that can be used now, each with the conversation whose it is."""
+        return [
+            (owner, each)
+            for owner, each in self._browsers.items()
+            if each.started.is_set() and not each.ended
+        ]
+
     async def open(self, context: Context) -> Browser:
         """The browser of this conversation. Raises ToolError where there can be none."""
         if not self._has_begun.is_set():
@@ -367,7 +389,7 @@ class Browsers:
         program = self._find()
         if not program:
             raise ToolError(f"Chromium is not installed on this machine: {INSTALL_COMMAND}")
-        browser = Browser(program, context)
+        browser = Browser(program, context, next(self._numbers))
         self._browsers[owner] = browser
         self._wanted.append(browser)
         self._poke.set()

@@ -49,10 +49,12 @@ class _Message(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Message).decode
 
 
-class _Call:
+class PendingCall:
     """A command that waits for its answer."""
 
-    def __init__(self, session: str) -> None:
+    def __init__(self, number: int, method: str, session: str) -> None:
+        self.number = number
+        self.method = method
         self.session = session
         self.over = anyio.Event()
         self.answer: _Message | None = None
@@ -65,7 +67,7 @@ class Protocol:
     def __init__(self, process: LineProcess, on_event: OnEvent) -> None:
         self._process = process
         self._on_event = on_event
-        self._calls: dict[int, _Call] = {}
+        self._calls: dict[int, PendingCall] = {}
         self._number = 0
         self._unsent: deque[bytes] = deque()
         self._has_unsent = anyio.Event()
@@ -80,7 +82,7 @@ class Protocol:
         if not said.id:
             with suppress(*WRONG_SHAPES):
                 self._on_event(said.session_id, said.method, said.params)
-        elif (call := self._calls.get(said.id)) is not None:
+        elif (call := self._calls.pop(said.id, None)) is not None:
             call.answer = said
             call.over.set()
 
@@ -116,19 +118,29 @@ class Protocol:
         timeout_s: float = CALL_S,
     ) -> dict[str, Any]:
         """What the browser answers to this command. Raises CommandRefused, BrowserGone."""
-        number = self.post(method, params or {}, session)
-        call = self._calls[number] = _Call(session)
+        call = self.begin(method, params or {}, session)
         try:
-            with anyio.move_on_after(timeout_s):
-                await call.over.wait()
+            return await self.finish(call, timeout_s)
         finally:
-            del self._calls[number]
+            self._calls.pop(call.number, None)
+
+    def begin(self, method: str, params: dict[str, Any], session: str) -> PendingCall:
+        """Say this. Its answer can be waited for again and again, with `finish`."""
+        number = self.post(method, params, session)
+        call = self._calls[number] = PendingCall(number, method, session)
+        return call
+
+    async def finish(self, call: PendingCall, timeout_s: float) -> dict[str, Any]:
+        """What the browser answers to a call that was begun. Raises CommandRefused, BrowserGone."""
+        with anyio.move_on_after(timeout_s):
+            await call.over.wait()
         if self._process.ended:
             raise BrowserGone(f"the browser has ended: {self._process.describe_end()}")
         if call.answer is None and call.over.is_set():
             raise BrowserGone("the tab was closed")
         if call.answer is None:
-            raise BrowserGone(f"the page has not answered for {timeout_s:.0f} s ({method})")
+            raise BrowserGone(f"the page has not answered for {timeout_s:.0f} s ({call.method})")
         if call.answer.error is not None:
-            raise CommandRefused(f"the browser refused {method}: {call.answer.error.message[:200]}")
+            refusal = call.answer.error.message[:200]
+            raise CommandRefused(f"the browser refused {call.method}: {refusal}")
         return call.answer.result

@@ -27,7 +27,7 @@ from .page_tree import (
     read_ax_nodes,
     read_looks,
 )
-from .protocol import CALL_S, WRONG_SHAPES, BrowserGone, CommandRefused, Protocol
+from .protocol import CALL_S, WRONG_SHAPES, BrowserGone, CommandRefused, PendingCall, Protocol
 
 START_URL = "about:blank"
 LOAD_S = 30.0
@@ -210,6 +210,16 @@ class Tab:
             raise BrowserGone(f"{self.failure}: close the tab and open the page again")
         return await self._protocol.call(method, params, self._session, timeout_s)
 
+    def begin(self, method: str, params: dict[str, Any]) -> PendingCall:
+        """Say this. Raises BrowserGone where nothing is answered any more."""
+        if self.failure:
+            raise BrowserGone(self.failure)
+        return self._protocol.begin(method, params, self._session)
+
+    async def finish(self, call: PendingCall, timeout_s: float) -> dict[str, Any]:
+        """The answer to what was begun. Raises CommandRefused, BrowserGone."""
+        return await self._protocol.finish(call, timeout_s)
+
     async def until_asked(self, work: Callable[[], Awaitable[object]]) -> None:
         """Do what may make the page ask something, open another or close itself: it answers no more
         then, so come back. Raises ToolError."""
@@ -327,6 +337,12 @@ class Tab:
         build = partial(TreeBuilder(nodes, looks, self._secret).build, frames[0].id, self.title)
         self.root = await anyio.to_thread.run_sync(build)
         self.refs.assign(self.root)
+
+    @property
+    def secret_nodes(self) -> frozenset[PageKey]:
+        """The password fields that were seen on this page, also those that have become other fields
+        since."""
+        return frozenset(self._secret)
 
     def mark_shown(self) -> None:
         """What its elements are called now is what has been told of them."""

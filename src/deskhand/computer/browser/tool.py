@@ -163,6 +163,7 @@ class BrowserTool:
         if (open_now is None or open_now.ended) and given.action not in ("open", "tab"):
             raise ToolError("no page is open: open one with its url")
         browser = await self._browsers.open(context)
+        browser.note_use(call_label(context))
         async with browser.lock:
             try:
                 return await self._act(given, browser, context)

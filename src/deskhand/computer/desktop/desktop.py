@@ -14,6 +14,7 @@ import anyio.to_thread
 import msgspec
 
 from ...types.errors import ToolError
+from ...types.labels import LOCAL, Label, join_labels
 from ..elements import Element, RefTable, StaleRef, describe, quote
 from ..repeats import RepeatWatch
 from ..snapshot import SnapshotLine, list_lines
@@ -46,12 +47,20 @@ _TEXT_FIELD = f"{SPI}.EditableText"
 
 class WindowView(msgspec.Struct):
     """What one conversation looks at: the window that is `current`, what it showed, and what was
-    done in it."""
+    done in it. `used_at` is when it was used last, by the clock of the event loop, and 0.0 before
+    that. `label` is that of all that was done."""
 
     current: Window | None = None
     root: Element = msgspec.field(default_factory=lambda: Element("window"))
     lines: list[SnapshotLine] = []
     repeats: RepeatWatch = msgspec.field(default_factory=RepeatWatch)
+    used_at: float = 0.0
+    label: Label = LOCAL
+
+    def note_use(self, label: Label) -> None:
+        """Something is done that has this label."""
+        self.used_at = anyio.current_time()
+        self.label = join_labels((self.label, label))
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -92,6 +101,10 @@ class Desktop:
         while len(self._views) > MAX_VIEWS:
             del self._views[next(iter(self._views))]
         return view
+
+    def list_views(self) -> list[tuple[str, WindowView]]:
+        """What each conversation looks at that has used it."""
+        return [(session, each) for session, each in self._views.items() if each.used_at]
 
     # Looking
 

@@ -40,8 +40,8 @@ from .windows import Window
 DESKTOP = "desktop"
 SOURCE = "desktop:"
 """So begins the source of what a program shows; its name follows."""
-_WINDOWS = Label("untrusted", OWNER_READERS, SOURCE)
-"""That of an error, which may quote the titles of any."""
+WINDOWS = Label("untrusted", OWNER_READERS, SOURCE)
+"""That of the whole screen, and of an error, which may quote the titles of any."""
 MAX_WAIT_S = 60.0
 MAX_TYPED_CHARS = 20_000
 
@@ -144,12 +144,13 @@ class DesktopTool:
         given = decode_arguments(arguments, DesktopArguments, DESKTOP)
         if "owner" not in context.principal.roles:
             raise ToolError("only an owner may have the desktop used: it is theirs")
-        with label_errors(call_label(context), _WINDOWS):
+        with label_errors(call_label(context), WINDOWS):
             acts = given.action not in (*_LOOKING, "launch")
             asked = self._choose(given, context.session) if acts else None
             if acts and asked is None:
                 raise ToolError("look at the windows first")
             desktop = await self._host.open()
+            desktop.view_of(context.session).note_use(call_label(context))
             async with self._host.lock:
                 return await _Step(self._host, desktop, context).do(given, asked)
 
