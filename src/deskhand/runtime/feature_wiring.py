@@ -22,6 +22,7 @@ from ..computer.browser.other_names import make_browser_views
 from ..computer.browser.tool import BrowserTool
 from ..computer.desktop.host import DesktopHost
 from ..computer.desktop.tool import DesktopTool
+from ..computer.live_views import LiveViews
 from ..deepwork.continue_after_restart import Continuing
 from ..deepwork.driver import Deep
 from ..evals.runner import Replayer
@@ -109,6 +110,7 @@ class FeatureWiring:
         self.desktop = DesktopHost(
             lambda: ground.settings().config.desktop, lambda: ground.settings().started_with
         )
+        self.live_views = LiveViews(self.browsers, self.desktop, self._root_of)
         self.mcp = McpServers(ground, partial(open_server_network, hands.egress))
         effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
         self._changes = change_tools(effects, lambda: ground.settings().config.timezone)
@@ -148,6 +150,11 @@ class FeatureWiring:
         people, which stays open between their tasks."""
         task = find_subagent(self.host.store, session) if is_subagent_session(session) else None
         return task.request.root if task and task.request.kind == BROWSER else session
+
+    def _root_of(self, session: str) -> str:
+        """The conversation of people that a sub-agent works for; any other is its own."""
+        task = find_subagent(self.host.store, session) if is_subagent_session(session) else None
+        return task.request.root if task else session
 
     def _load_sign(self) -> Sign | None:
         """How requests to agents elsewhere are signed; None where they are not."""

@@ -38,6 +38,7 @@ from .app import App
 from .channel_webhooks import ChannelWebhooks
 from .held_api import HeldApi
 from .onboarding import Onboarding
+from .screen_api import ScreenApi
 from .speech_api import SpeechApi
 
 log = logging.getLogger(__name__)
@@ -142,6 +143,7 @@ class AppServer:
             held=HeldApi(app.features.host),
             setup=Onboarding(app, self._models, tasks, app.current.reload),
             speech=SpeechApi(app.speech),
+            screen=ScreenApi(app),
             channel_webhooks=ChannelWebhooks(app.parts.channels),
             shares=StoredShares(app.store, app.parts.clock, app.parts.ids, app.people),
             push=app.push_devices,

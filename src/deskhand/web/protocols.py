@@ -40,6 +40,7 @@ from .job_views import (
 )
 from .memory_views import ContradictionView, FactDetail, MemoriesView, MemoryQuery, MemoryReader
 from .proposal_views import ProposalDetail, ProposalView
+from .screen_views import Screen
 from .settings import AgentServerConfig
 from .setup_views import CheckView, ConnectedView, Key, NewChannel, ProbeView, SetupView
 from .shared_result import SharedResult
@@ -401,6 +402,20 @@ class SpeechBackend(Protocol):
         ...
 
 
+class ScreenBackend(Protocol):
+    """What agents see in a browser or on a desktop. The caller has checked that the person may see
+    the conversation."""
+
+    def list_views(self, principal: Principal, session: str) -> Screen:
+        """What is open for this conversation and may be seen by this person. Opens nothing."""
+        ...
+
+    async def take_picture(self, principal: Principal, session: str, view: str) -> bytes | None:
+        """A picture of one of these, or None where there is no such view. Raises ToolError where
+        there is no picture now."""
+        ...
+
+
 class ChannelWebhooksBackend(Protocol):
     """The channels to which a platform can post."""
 
@@ -435,6 +450,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     held: HeldFilesBackend
     setup: SetupBackend
     speech: SpeechBackend
+    screen: ScreenBackend
     channel_webhooks: ChannelWebhooksBackend
     shares: Shares
     push: PushDevices
