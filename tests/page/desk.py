@@ -122,7 +122,10 @@ FAILURES = {
     "fail": ModelError("The provider says: the key is wrong"),
     "busy": ModelOverloaded("The provider is overloaded.", 600),
 }
-OF_FEATURES = ("spawn_agent", "subagents", "spawn_teammate", "message_teammate", "save_memory")
+OF_FEATURES = (
+    *("spawn_agent", "subagents", "spawn_teammate", "message_teammate", "save_memory"),
+    "browser",
+)
 VERDICT = say('{"verdict": "needs_person", "missing": "bring matches"}')
 """What is said to the judge of a goal: the goal stays as long as a test looks at it."""
 TALLY = """found = lines('notes.txt')

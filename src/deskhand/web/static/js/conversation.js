@@ -81,6 +81,7 @@ function ConversationHead() {
     ["files", "files", t("Files")],
     ["check", "tasks", t("Tasks")],
     ["branch", "branches", t("Branches")],
+    ["screen", "screen", t("Screen")],
     ["tune", "options", t("Options of this conversation")],
     ...(developer.value
       ? [

@@ -48,6 +48,7 @@ function listCommands() {
         scrollToEndRequests.value += 1;
       },
     ],
+    inTalk && [t("Screen"), togglePanel("screen")],
     inTalk && [t("Options of this conversation"), togglePanel("options")],
     inTalk && developer.value && [t("Trace"), togglePanel("trace")],
     inTalk && developer.value && [t("Slider over this conversation"), togglePanel("time")],

@@ -9,6 +9,7 @@ import { html, useEffect, useState } from "./lib.js";
 import { describeRehearsal, lineOf, ProgramDetails, REHEARSE, RUN } from "./programs.js";
 import { developer } from "./state.js";
 import { copyText } from "./text.js";
+import { WatchLink } from "./watch-link.js";
 
 const ICONS = {
   spawn_agent: "spark",
@@ -95,6 +96,7 @@ export function Tool({ item, output = "", early = null }) {
         <span class="sr">${STATES[status]}</span>
         <${Icon} name=${shown ? "down" : "right"} />
       </button>
+      <${WatchLink} item=${item} running=${running} />
       ${SPAWNING.has(item.name) && html`<${LazySubagents} item=${item} running=${running} />`}
       ${!shown && lines && html`<pre class="tool-live" aria-hidden="true">${lines}</pre>`}
       ${

@@ -9,6 +9,7 @@ import { developer, panel, route } from "../state.js";
 const PANELS = {
   files: [t("Files"), async () => (await import("./files.js")).Files],
   options: [t("This conversation"), async () => (await import("./options.js")).Options],
+  screen: [t("Screen"), async () => (await import("./screen.js")).Screen],
   tasks: [t("Tasks"), async () => (await import("./tasks.js")).Tasks],
   branches: [t("Branches"), async () => (await import("./branches.js")).Branches],
   trace: [t("Trace"), async () => (await import("./trace.js")).Trace],
