@@ -16,6 +16,7 @@ from deskhand.config.config import Config, Home, Settings
 from deskhand.jobs.hooks import _wait_for_agent, run_job_hook
 from deskhand.jobs.ledger import RunEntry, new_run
 from deskhand.runtime.app import App, Parts, open_app
+from deskhand.runtime.screen_api import ELSEWHERE, ScreenApi
 from deskhand.testing.postgres import PostgresServer, open_schema, running_server
 from deskhand.testing.scripted import ScriptedModel
 from deskhand.types.door import Progress
@@ -24,6 +25,7 @@ from deskhand.types.events import TurnEnded
 from deskhand.types.identity import Address, Inbound, Principal, Said
 from deskhand.types.jobs import Job
 from deskhand.types.messages import Message, Text
+from deskhand.web.screen_views import Screen
 
 OWNER = Principal("owner", ("owner",))
 AGENTS = ("ann", "ben")
@@ -224,3 +226,13 @@ async def test_who_ends_leaves_everything_to_the_others(tmp_path: Path, url: str
         await until(lambda: server.share.held == set(AGENTS))
         session = await write(server, other, "who is there?")
         assert await first_end(server, session) == "done"
+
+
+async def test_what_the_agent_of_a_worker_sees_is_not_watched_on_the_server(
+    tmp_path: Path, url: str
+) -> None:
+    async with both(tmp_path / "home", url) as (server, _, own, other):
+        screen = ScreenApi(server)
+        assert screen.list_views(OWNER, f"{own}/web:owner:x") == Screen([])
+        assert screen.list_views(OWNER, f"{other}/web:owner:x") == Screen([], ELSEWHERE)
+        assert await screen.take_picture(OWNER, f"{other}/web:owner:x", "browser-1-1") is None
