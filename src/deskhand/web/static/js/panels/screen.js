@@ -24,7 +24,7 @@ export function Screen() {
     if (!watching) return undefined;
     return watch(name, chosen, (found) => setSeen((before) => keepPicture(before, found)));
   }, [watching, name, chosen]);
-  const live = seen?.view ? t("Live: a new picture every second") : "";
+  const live = seen?.view ? t("Live") : "";
   const choose = (id) => {
     setChosen(id === seen.views[0]?.id ? "" : id);
     setPaused(false);
