@@ -137,7 +137,7 @@ def update(file: Path, name: str, texts: Texts) -> str:
             text: said.get(text) or ({"other": ""} if texts[text] else "") for text in sorted(texts)
         },
     }
-    file.write_text(json.dumps(language, ensure_ascii=False, indent=1) + "\n")
+    file.write_text(json.dumps(language, ensure_ascii=False, indent=2) + "\n")
     missing = sum(not any(forms(said)) for said in language["texts"].values())
     return f"{len(texts)} texts, {missing} of them still in English"
 

@@ -170,7 +170,8 @@ def make_marked(direction: str) -> dict[str, Any]:
 
 
 def mark(text: str) -> str:
-    return f"{BEGIN}{text}{END}"
+    """The words between marks, and what is filled in outside of them."""
+    return re.sub(r"(\{\w+\})", rf"{END}\1{BEGIN}", f"{BEGIN}{text}{END}")
 
 
 def unmarked(text: str) -> str:
