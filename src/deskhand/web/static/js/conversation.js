@@ -58,6 +58,9 @@ function SpeakingBar() {
   `;
 }
 
+const NARROW = matchMedia("(max-width: 480px)");
+const ALWAYS_SHOWN = ["files", "options"]; // the others are in the menu where there is no room
+
 function ConversationHead() {
   const { name } = route.value;
   const state = talk.value;
@@ -90,6 +93,13 @@ function ConversationHead() {
         ]
       : []),
   ];
+  const panelMenu = {
+    label: t("Show"),
+    icon: "right",
+    items: panels
+      .filter(([, id]) => !ALWAYS_SHOWN.includes(id))
+      .map(([icon, id, label]) => ({ icon, label, run: togglePanel(id) })),
+  };
   return html`
     <header class="head">
       <${DrawerButton} />
@@ -154,7 +164,11 @@ function ConversationHead() {
               label=${t("What to do with this conversation")}
               aria-haspopup="menu"
               onClick=${(event) =>
-                openSessionMenu(event.currentTarget, { name, title, ...currentSession.value })}
+                openSessionMenu(
+                  event.currentTarget,
+                  { name, title, ...currentSession.value },
+                  NARROW.matches ? [panelMenu] : [],
+                )}
             />
           `
         }
@@ -165,6 +179,7 @@ function ConversationHead() {
               <${IconButton}
                 key=${id}
                 name=${icon}
+                class=${`ib ${ALWAYS_SHOWN.includes(id) ? "" : "in-menu"}`}
                 label=${label}
                 aria-pressed=${String(panel.value === id)}
                 onClick=${togglePanel(id)}

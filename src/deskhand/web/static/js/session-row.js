@@ -75,11 +75,12 @@ export function SessionEntry({ one }) {
   `;
 }
 
-/** Rename, pin, move, archive, export, erase. */
-export function openSessionMenu(anchor, one) {
+/** Rename, pin, move, archive, export, erase; before them `first`. */
+export function openSessionMenu(anchor, one, first = []) {
   const put = (place, said) =>
     attempt(() => updateSession(one.name, place).then(() => announce(said)));
   openMenu(anchor, one.title || t("Untitled"), [
+    ...first,
     { label: t("Rename"), icon: "edit", run: () => renameSession(one) },
     one.pinned
       ? { label: t("Unpin"), icon: "pin", run: () => put({ pinned: false }, t("Unpinned")) }
