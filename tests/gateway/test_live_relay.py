@@ -13,6 +13,7 @@ from deskhand.types.door import Progress
 from deskhand.types.events import MessageReceived, Recorded, TurnEnded
 from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text
+from deskhand.types.turn import ReplyTarget
 
 S = "ann/web:x"
 WORDS = st.text(max_size=4_000)
@@ -73,12 +74,12 @@ def test_the_answer_goes_to_who_opened_the_turn() -> None:
     first = Address("telegram", chat="1")
     turns.on_event(recorded(received(first)))
     turns.on_event(recorded(received(Address("telegram", chat="2")), 2))
-    assert turns.target(S) == (first, "")
+    assert turns.target(S) == ReplyTarget(first, "", 1)
     turns.on_event(recorded(TurnEnded("done"), 3))
     assert turns.target(S) is None
     turns.on_event(recorded(received(Address("telegram", chat="3", group=True)), 4))
     target = turns.target(S)
-    assert target is not None and target[1] == "77", "in a group it says what it answers"
+    assert target is not None and target.reply_to == "77", "in a group it says what it answers"
 
 
 class Telling:

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from ..policy.consent import save_grant
 from ..store.queries import find_session_row, stop_all_below
-from ..types.errors import Refused
+from ..types.commit import SayPart
+from ..types.errors import Refused, StoreFull
 from ..types.events import (
     AnyEvent,
     ApprovalAnswered,
@@ -17,8 +18,10 @@ from ..types.events import (
     MessageDelivered,
 )
 from ..types.identity import Address, Answer, Command, Deletion, Principal, Waiting
-from ..types.messages import Text
-from ..types.turn import make_refusal
+from ..types.labels import LOCAL
+from ..types.messages import File, Text
+from ..types.turn import OUT_OF_DATE, make_out_of_date, make_refusal
+from .answer_document import DOCUMENT_MIME, find_answer, is_out_of_date, name_document
 from .ask_people import send_asks
 from .handoff import describe_arrival
 from .journal import uses_outbox
@@ -27,6 +30,8 @@ from .next_admission import admit_next
 from .rewind import MAX_TITLES, RewindView, make_branch, plan_rewind, plan_uncompact
 from .session import Session
 from .state import find_asked_calls
+
+NOT_SENT_HERE = "files are sent to chats only; copy the answer from the conversation"
 
 
 async def admit_messages(session: Session) -> None:
@@ -50,7 +55,7 @@ async def admit_messages(session: Session) -> None:
         waiting.remove(row)
         if isinstance(row.inbound.body, Deletion):
             waiting = without_withdrawn(waiting, events)
-        await record_admission(session, row, events or await _rewind_or_branch(session, row))
+        await record_admission(session, row, events or await _use_log(session, row))
 
     if not journal.is_clean:
         await journal.commit()
@@ -60,7 +65,8 @@ async def admit_messages(session: Session) -> None:
 async def record_admission(session: Session, row: Waiting, events: Sequence[AnyEvent]) -> None:
     """Record that this message was taken in as these events, with what follows from it: grants, and
     replies to commands. Raises StaleSession, StoreUnavailable."""
-    if isinstance(row.inbound.body, Command) and row.inbound.body.name == "stop":
+    body = row.inbound.body
+    if isinstance(body, Command) and body.name == "stop" and not _is_refused(events):
         events = await _stop_below(session, row.principal, events)
     _remember_grants(session, events)
     session.journal.record(*events)
@@ -105,17 +111,30 @@ async def record_deliveries(session: Session) -> None:
         session.journal.mark_delivered(sent.key)
 
 
+def _is_refused(events: Sequence[AnyEvent]) -> bool:
+    return any(isinstance(event, CommandRun) and event.refused for event in events)
+
+
 def _reply_to_commands(session: Session, row: Waiting, events: Sequence[AnyEvent]) -> None:
     """Send the reply of a command; a button hears what became of its press. A stop is answered by
     the end of its turn."""
+    inbound = row.inbound
+    runs = [event for event in events if isinstance(event, CommandRun)]
+    if isinstance(inbound.body, Command) and inbound.body.turn:
+        refusal = next((event.reply for event in runs if event.refused), "")
+        is_over = not refusal or refusal == OUT_OF_DATE
+        session.journal.enqueue_press(inbound, refusal, removes_buttons=is_over)
+        runs = [event for event in runs if not event.refused]
     turn = session.state.turn
     if turn is not None and turn.stopped:
         return
-    inbound = row.inbound
     reply_to = inbound.external_id if isinstance(inbound.body, Answer) else ""
-    for event in events:
-        if isinstance(event, CommandRun) and event.reply:
-            session.journal.enqueue_message(inbound.address, (Text(event.reply),), reply_to)
+    for event in runs:
+        parts: list[SayPart] = [Text(event.reply)] if event.reply else []
+        if event.file is not None:
+            parts.append(event.file)
+        if parts:
+            session.journal.enqueue_message(inbound.address, tuple(parts), reply_to)
 
 
 async def _go_on_at(session: Session, to: Address, before: Address) -> None:
@@ -142,8 +161,9 @@ def _remember_grants(session: Session, events: Sequence[AnyEvent]) -> None:
             session.journal.add_changes((grant,))
 
 
-async def _rewind_or_branch(session: Session, row: Waiting) -> list[AnyEvent]:
-    """The events of what needs the whole log: to go back in it, or to branch off."""
+async def _use_log(session: Session, row: Waiting) -> list[AnyEvent]:
+    """The events of what needs the whole log: to go back in it, to branch off, or to send an answer
+    of it as a file."""
     await session.journal.commit()
     state = session.state
     log = await session.runtime.store.events(session.name)
@@ -151,6 +171,10 @@ async def _rewind_or_branch(session: Session, row: Waiting) -> list[AnyEvent]:
     body = row.inbound.body
     name = body.name if isinstance(body, Command) else ""
     try:
+        if isinstance(body, Command) and is_out_of_date(past, body):
+            return [make_out_of_date(row, body)]
+        if isinstance(body, Command) and name == "document":
+            return [await _send_document(session, row, past, body)]
         if name == "branch":
             return [await _branch(session, row, past)]
         if name == "uncompact":
@@ -159,6 +183,30 @@ async def _rewind_or_branch(session: Session, row: Waiting) -> list[AnyEvent]:
         return await session.runtime.undo.undo_turns(session.name, row.principal, events)
     except Refused as error:
         return [make_refusal(row, str(error))]
+
+
+async def _send_document(
+    session: Session, row: Waiting, past: RewindView, command: Command
+) -> CommandRun:
+    """Send an answer as a file. Raises Refused."""
+    answer = find_answer(past, command)
+    name = name_document(answer)
+    blobs = session.runtime.blobs
+    if blobs is None or not uses_outbox(row.inbound.address):
+        raise Refused(NOT_SENT_HERE)
+    data = answer.encode()
+    try:
+        blob = await blobs.put(data)
+    except StoreFull as error:
+        raise Refused(str(error)) from error
+    return CommandRun(
+        row.inbox_id,
+        row.principal,
+        command.name,
+        command.args,
+        turn=command.turn,
+        file=File(blob, name, DOCUMENT_MIME, len(data), LOCAL),
+    )
 
 
 async def _branch(session: Session, row: Waiting, past: RewindView) -> CommandRun:

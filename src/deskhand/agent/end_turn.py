@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..store.queries import add_dead_letter
+from ..types.commit import ActionName, Actions
 from ..types.events import CallClosed, Turn, TurnEnded
 from ..types.identity import Deletion
 from ..types.jobs import render_turn_end
@@ -10,11 +11,14 @@ from ..types.messages import Text
 from ..types.steps import EndTurn
 from ..types.turn import make_call_closed, make_refusal
 from .admit_messages import record_admission, without_withdrawn
+from .journal import uses_outbox
 from .next_admission import admit_next
 from .next_step import answer_text
 from .session import Session
 
 LATE_RESULT = "no result was returned in time"
+MIN_DOCUMENT_CHARS = 1000
+"""No platform with buttons needs more than a few messages for less."""
 LOST_CALL = "given up; it may or may not have happened"
 
 
@@ -47,13 +51,34 @@ async def end_turn(session: Session, step: EndTurn) -> None:
     parts = [part for part in (words, note) if part.strip()]
     if parts:
         shown = (Text("\n\n".join(parts)),)
-        journal.enqueue_message(turn.address, shown, turn.reply_to, ended=turn)
+        actions = None
+        is_failure = bool(step.said) and step.reason != "done"
+        if turn.marks or is_failure or len(text) >= MIN_DOCUMENT_CHARS:
+            actions = await _list_actions(session, turn, text, is_failure=is_failure)
+        journal.enqueue_message(turn.address, shown, turn.reply_to, actions, ended=turn)
     if turn.spoken is not None or state.options.voice:
         _speak(session, turn, words if step.reason == "done" else "")
     await journal.commit(close=True)
 
     if hooks is not None:
         await hooks.after_end(session.name, turn, text, step.reason)
+
+
+async def _list_actions(
+    session: Session, turn: Turn, text: str, *, is_failure: bool
+) -> Actions | None:
+    """What is offered below the answer of this turn; None for nothing."""
+    if not uses_outbox(turn.address):
+        return None
+    names: list[ActionName] = []
+    if turn.principal.kind != "clock":  # nobody has asked a job in that chat
+        if is_failure:
+            names.append("retry")
+        if turn.marks and await session.runtime.undo.has_changes(session.name, turn.opened_at):
+            names.append("undo")
+    if len(text) >= MIN_DOCUMENT_CHARS and not is_failure:
+        names.append("document")
+    return Actions(turn.id, tuple(names)) if names else None
 
 
 def _speak(session: Session, turn: Turn, words: str) -> None:
@@ -95,7 +120,8 @@ async def _end_everything(session: Session, reason: str) -> None:
         )
         journal.record(TurnEnded("dead", tuple(turn.answers), said))
         words = render_turn_end(turn.principal, "dead", said)
-        journal.enqueue_message(turn.address, (Text(words),), turn.reply_to, ended=turn)
+        actions = await _list_actions(session, turn, said, is_failure=True)
+        journal.enqueue_message(turn.address, (Text(words),), turn.reply_to, actions, ended=turn)
 
     now = session.runtime.clock.now()
     journal.add_changes((add_dead_letter(session.name, session.state.n, now, reason),))

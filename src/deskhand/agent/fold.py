@@ -241,6 +241,8 @@ def _hint(state: State, recorded: e.Recorded, event: e.Hinted) -> None:
 
 
 def _run_command(state: State, recorded: e.Recorded, event: e.CommandRun) -> None:
+    if event.turn and event.refused:
+        return  # a button that was out of date
     if event.name == "stop":
         state.stopped_at = max(event.inbox_id, event.behind)
         _stop(state, event)

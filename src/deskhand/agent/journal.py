@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from ..models.base import Encoded
 from ..policy.information_flow import apply_trust, defang_links, downgrade_label
-from ..types.commit import Change, Choices, Commit, Outgoing, SayPart
+from ..types.commit import Actions, Change, Choices, Commit, Outgoing, SayPart
 from ..types.events import AnyEvent, Recorded, Turn
-from ..types.identity import OWN_SURFACES, Address
-from ..types.labels import Label
+from ..types.identity import OWN_SURFACES, Address, Inbound
+from ..types.labels import LOCAL, Label
+from ..types.messages import Text
 from .fold import fold
 from .protocols import Runtime
 from .state import State
@@ -165,14 +166,15 @@ class Journal:
         to: Address,
         parts: tuple[SayPart, ...],
         reply_to: str = "",
-        ask: Choices | None = None,
+        buttons: Choices | Actions | None = None,
         *,
         aloud: str | None = None,
         ended: Turn | None = None,
     ) -> None:
         """Owe an answer there, if answers there go through the outbox; `aloud` as a voice message.
         Record first what it is about: its key names the last event, and after a crash it must be
-        the same. `ended` is the turn that says it, where that is over."""
+        the same. `ended` is the turn that says it, where that is over. `buttons` are a question, or
+        commands that are offered below it."""
         if not uses_outbox(to):
             return
         if self.state.n != self._message_n:
@@ -181,11 +183,28 @@ class Journal:
         key = f"{self.session}#{self.state.n}.{self._messages}"
         self._messages += 1
         quiet, links = self._defang_links(parts)
+        ask = buttons if isinstance(buttons, Choices) else None
         outgoing = Outgoing(key, to, quiet, reply_to, ask, links=links, aloud=aloud)
+        if isinstance(buttons, Actions):
+            outgoing = replace(outgoing, actions=buttons)
         turn = ended or self.state.turn
         if turn is not None and turn.principal.kind == "clock":
             outgoing = replace(outgoing, unasked=_find_disturbed(turn, to))
         self._outbox.append(self._runtime.secrets.redact_outgoing(outgoing))
+
+    def enqueue_press(self, inbound: Inbound, words: str, *, removes_buttons: bool) -> None:
+        """Owe an answer to who pressed a button, with `words` where it did nothing. The buttons of
+        its message are removed, unless somebody else may press them still."""
+        parts = (Text(words, LOCAL),) if words else ()
+        outgoing = Outgoing(
+            f"{self.session}#press.{inbound.external_id}",
+            inbound.address,
+            parts,
+            inbound.external_id,
+            pressed=inbound.reply_to if removes_buttons else "",
+        )
+        if parts or outgoing.pressed:
+            self._outbox.append(outgoing)
 
     @property
     def turn_label(self) -> Label:

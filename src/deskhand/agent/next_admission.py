@@ -34,6 +34,7 @@ from ..types.turn import (
     make_call_closed,
     make_interruptions,
     make_message_received,
+    make_out_of_date,
 )
 from .handed_calls import next_call
 from .protocols import Commands
@@ -91,6 +92,9 @@ def _admit_stop(state: State, row: Waiting, commands: Commands) -> list[e.AnyEve
     body = row.inbound.body
     if not isinstance(body, Command) or body.name != "stop":
         return None
+    turn = state.turn
+    if body.turn and (turn is None or turn.stopped or turn.id != body.turn):
+        return [make_out_of_date(row, body)]
     return [
         *make_interruptions(state.calls, f"{row.principal.id} stopped it"),
         *(commands.run(state, row) or ()),

@@ -121,6 +121,10 @@ class TurnUndo(Protocol):
         """Put back the files and key-values of the turns that these events take back. The events,
         with what was put back in the reply."""
 
+    async def has_changes(self, session: str, since: float, /) -> bool:
+        """Whether files were changed in this session, or by its sub-agents, since then (seconds
+        since the epoch), so that /undo puts them back."""
+
 
 class ClosingNotes(Protocol):
     async def closing_note(self, session: str, turn: Turn, /) -> tuple[str, tuple[Change, ...]]:
@@ -168,6 +172,11 @@ class PictureReader(Protocol):
         """The bytes of an image, as small as models take it. Raises StoreError."""
 
 
+class BlobWriter(Protocol):
+    async def put(self, data: bytes, /) -> str:
+        """Store these bytes and return their name. Raises StoreFull."""
+
+
 class NoApprovers:
     """For a session whose people may answer everything themselves."""
 
@@ -188,6 +197,9 @@ class NoUndo:
         self, session: str, principal: Principal, events: list[AnyEvent]
     ) -> list[AnyEvent]:
         return events
+
+    async def has_changes(self, session: str, since: float) -> bool:
+        return False
 
 
 class NoClosingNotes:
@@ -234,6 +246,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     closing_notes: ClosingNotes = NoClosingNotes()
     secrets: SecretHider = NoSecrets()
     pictures: PictureReader | None = None
+    blobs: BlobWriter | None = None
     ears: Ears = NoEars()
     budgets: Budgets = no_budget
     meter: UsageMeter = msgspec.field(default_factory=UsageMeter)

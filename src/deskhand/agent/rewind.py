@@ -36,6 +36,7 @@ from ..types.turn import (
 )
 from .compacted_event import make_ledger, number_messages
 from .fold import fold
+from .next_step import answer_text
 from .state import State
 
 QUOTE_CHARS = 60
@@ -54,13 +55,15 @@ class RewoundMessages(msgspec.Struct):
 
 
 class RewindView:
-    """The whole log of a session, gone through once. `current` is the state after it."""
+    """The whole log of a session, gone through once. `current` is the state after it, `answers`
+    what the model said at the end of each turn, by the turn's id."""
 
     def __init__(self, session: str, log: Sequence[Recorded], zone: tzinfo | None = None) -> None:
         self.session = session
         self.log = log
         self.current = State(session, zone=zone)
         self.turns = list[RewoundMessages]()
+        self.answers = dict[int, str]()
         self.erased = 0
         self.title = ""
         self._last = [-1]
@@ -69,6 +72,9 @@ class RewindView:
         for recorded in log:
             event = recorded.event
             was_open = self.current.turn is not None
+            if isinstance(event, TurnEnded) and self.current.turn is not None:
+                answer = event.said if event.reason == "done" else ""
+                self.answers[self.current.turn.id] = answer or answer_text(self.current.turn)
             fold(self.current, (recorded,))
             match event:
                 case MessageReceived() if was_open and last >= 0:

@@ -290,7 +290,7 @@ class ChatCommands:
         args = command.args
         if refused := _why_not_theirs(row.principal, command):
             return [CommandRun(row.inbox_id, row.principal, name, args, refused, refused=True)]
-        if COMMANDS[name].rewinds:
+        if COMMANDS[name].needs_log:
             return []
 
         if name == HANDOFF:

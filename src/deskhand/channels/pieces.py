@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from ..types.commit import Choices, Outgoing
+from ..types.commit import ActionName, Actions, Choices, Outgoing
 from ..types.messages import Audio, File, Image, Text
 from .markup import break_addresses
 from .rich_text import Rich, Span, count_units, defang_links, render_markdown, split_text
 
 NOTE_UNITS = 40
 MAX_BUTTONS = 20
+MAX_EASY_MESSAGES = 3
+"""An answer of more messages is offered as a document."""
 RENDER_IN_THREAD_CHARS = 5_000
 """What is longer is rendered in a thread: that may take most of a second."""
 _ALLOW = "Allow this?\n"
@@ -39,11 +41,13 @@ class MessageForm(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """One message: words, or a file with its caption. `asks`: the buttons stand beneath it."""
+    """One message: words, or a file with its caption. `asks`: the buttons of the question stand
+    below it. `actions` are the commands that are offered below it."""
 
     words: Rich = Rich("")
     file: Attachment | None = None
     asks: bool = False
+    actions: tuple[ActionName, ...] = ()
 
 
 def find_attachment_name(part: Attachment) -> str:
@@ -74,11 +78,21 @@ def make_pieces(outgoing: Outgoing, form: MessageForm, *, over: bool = False) ->
     words = [Piece(text) for text in texts]
     if words and ask is not None and _takes_buttons(ask, form):
         words[-1] = Piece(words[-1].words, asks=True)
+    elif words and outgoing.actions is not None and form.buttons:
+        names = _select_actions(outgoing.actions, len(words))
+        words[-1] = Piece(words[-1].words, actions=names)
     bare = Rich("", guarded=outgoing.links is not None)
     with_files = [Piece(bare, file) for file in files]
     if not captioned:
         return words + with_files
     return [Piece(caption, files[0]), *words, *with_files[1:]]
+
+
+def _select_actions(actions: Actions, count: int) -> tuple[ActionName, ...]:
+    """Those that make sense below an answer of so many messages."""
+    if count > MAX_EASY_MESSAGES:
+        return actions.names
+    return tuple(name for name in actions.names if name != "document")
 
 
 def render_texts(outgoing: Outgoing, form: MessageForm, first: int = 0) -> list[Rich]:

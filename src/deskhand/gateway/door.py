@@ -20,13 +20,14 @@ from ..store.queries import (
     find_accepted,
     has_members,
     last_event_of_kind,
+    session_of_inbox_row,
     session_of_message,
     was_accepted,
 )
 from ..types.clock import Clock, Ids
 from ..types.door import Door, Progress
 from ..types.errors import Ending, Refused
-from ..types.events import Recorded
+from ..types.events import Recorded, Turn
 from ..types.identity import (
     CLIENT_NAMED_CHANNELS,
     Address,
@@ -210,8 +211,12 @@ class LocalDoor:
     async def _find_session(self, inbound: Inbound, principal: Principal, own: str) -> str:
         """The session that is answered or replied to; else the one that goes on at its place. A
         button answers the session that asked, whichever goes on in that chat now."""
-        if isinstance(inbound.body, Answer):
-            asked = await self._store.session_of_ask(inbound.body.ask_id)
+        body = inbound.body
+        if isinstance(body, Answer) or (isinstance(body, Command) and body.turn):
+            if isinstance(body, Answer):
+                asked = await self._store.session_of_ask(body.ask_id)
+            else:
+                asked = await session_of_inbox_row(self._store, body.turn)
             if asked == own or asked.startswith(f"{own}:"):
                 return asked
             if asked and await self._store.may_see(principal, asked):
@@ -382,7 +387,10 @@ class LocalDoor:
                 self._dispatch.start(slot)
 
         if reserved is None and not accepted.duplicate:
-            self._dispatch.adopt(session, cut=is_interrupt(inbound.body, inbound.when))
+            is_command = isinstance(inbound.body, Command)
+            running = self._dispatch.turn(session) if is_command else None
+            cut = is_interrupt(inbound.body, inbound.when, running)
+            self._dispatch.adopt(session, cut=cut)
         return accepted
 
     # Following
@@ -499,8 +507,11 @@ def _row_key(inbound: Inbound) -> RowKey:
     return inbound.address.channel, inbound.address.account, inbound.external_id
 
 
-def is_interrupt(body: Body, when: When) -> bool:
-    """Whether it ends what the session is waiting for outside: a model, a tool, a person."""
+def is_interrupt(body: Body, when: When, running: Turn | None) -> bool:
+    """Whether it ends what the session is waiting for outside: a model, a tool, a person. `running`
+    is its open turn, where that is known here: the button of another turn ends nothing."""
+    if isinstance(body, Command) and body.turn:
+        return body.name == "stop" and running is not None and body.turn == running.id
     if isinstance(body, Command):
         return body.name in ("stop", "undo", "retry")
     return when == "interrupt" or (isinstance(body, Rewind) and when != "queue")

@@ -46,7 +46,9 @@ async def watch_inbox(store: Store, door: LocalDoor, dispatch: Dispatch) -> None
         for session, row in rows:
             seen = max(seen, row.inbox_id)
             if not door.pop_own_row(row.inbound) and dispatch.owns(session):
-                dispatch.wake(session, cut=is_interrupt(row.inbound.body, row.inbound.when))
+                running = dispatch.turn(session)
+                cut = is_interrupt(row.inbound.body, row.inbound.when, running)
+                dispatch.wake(session, cut=cut)
 
 
 async def run_anchoring(store: Store, path: Path, clock: Clock) -> None:

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from ..types.door import Progress
 from ..types.events import MessageReceived, Recorded, TurnEnded
-from ..types.identity import Address, Principal
+from ..types.identity import Principal
+from ..types.turn import ReplyTarget
 
 MOST_SESSIONS = 1_000
 
@@ -18,9 +19,9 @@ class RemoteTurns:
         self.partials: dict[str, Progress] = {}
         """All the text so far of the reply that is being written in a session, as a `snapshot`. One
         whose beginning was missed is left out."""
-        self._targets: dict[str, tuple[Address, str]] = {}
+        self._targets: dict[str, ReplyTarget] = {}
 
-    def target(self, session: str) -> tuple[Address, str] | None:
+    def target(self, session: str) -> ReplyTarget | None:
         """The place of whoever opened the turn there, and the message that is answered."""
         return self._targets.get(session)
 
@@ -48,9 +49,10 @@ class RemoteTurns:
         match recorded.event:
             case MessageReceived(principal=Principal(kind="clock")):
                 pass  # nobody waits for what a job writes
-            case MessageReceived(address=address, external_id=external_id):
+            case MessageReceived(address=address, external_id=external_id, inbox_id=turn):
                 reply_to = external_id if address.group else ""  # as the fold of a turn has it
-                self._targets.setdefault(recorded.session, (address, reply_to))
+                target = ReplyTarget(address, reply_to, turn)
+                self._targets.setdefault(recorded.session, target)
                 _limit(self._targets)
             case TurnEnded():
                 self._targets.pop(recorded.session, None)
@@ -58,6 +60,6 @@ class RemoteTurns:
                 pass
 
 
-def _limit(known: dict[str, Progress] | dict[str, tuple[Address, str]]) -> None:
+def _limit(known: dict[str, Progress] | dict[str, ReplyTarget]) -> None:
     if len(known) > MOST_SESSIONS:
         del known[next(iter(known))]

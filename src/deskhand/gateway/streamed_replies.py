@@ -25,7 +25,7 @@ from ..channels.base import Channel, Editing, Removing
 from ..store.base import Store
 from ..store.queries import mark_sent
 from ..types.clock import Clock
-from ..types.commit import OutboxRow, Outgoing
+from ..types.commit import Actions, OutboxRow, Outgoing
 from ..types.door import Progress
 from ..types.errors import ChannelError, SendRefused
 from ..types.events import (
@@ -39,6 +39,7 @@ from ..types.events import (
 from ..types.identity import Address
 from ..types.labels import LOCAL
 from ..types.messages import Text
+from ..types.turn import ReplyTarget
 from . import queries
 from .channel_switch import IsOn, always_on
 from .progress_text import render_progress
@@ -60,8 +61,10 @@ BROKEN_OFF = "(This answer was broken off.)"
 
 _WORK = "work"
 """How the last part of the key of a progress draft begins."""
-FindPlace = Callable[[str], tuple[Address, str] | None]
-"""Gives where the open turn of a session is answered and to which message, or None without one."""
+
+
+FindPlace = Callable[[str], ReplyTarget | None]
+"""Gives where the open turn of a session is answered, or None without one."""
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -77,13 +80,12 @@ class LiveDraft:
     """A reply that is being written, which becomes event `n` of its session. `of_work`: the
     progress of tools before that event."""
 
-    def __init__(
-        self, session: str, n: int, address: Address, reply_to: str, *, of_work: bool = False
-    ) -> None:
+    def __init__(self, session: str, n: int, target: ReplyTarget, *, of_work: bool = False) -> None:
         self.session = session
         self.n = n
-        self.address = address
-        self.reply_to = reply_to
+        self.address = target.address
+        self.reply_to = target.reply_to
+        self.actions = Actions(target.turn, ("stop",)) if of_work else None
         self.of_work = of_work
         self.over = anyio.Event()
         self.ended = anyio.Event()
@@ -186,16 +188,16 @@ class Drafts:
     def _start_draft(self, session: str, n: int, *, of_work: bool = False) -> LiveDraft | None:
         """Begin to show a reply or progress. None when the place does not support that."""
         place = self._place(session)
-        is_on = place is not None and self._is_on(place[0].channel)
-        channel = self.channels.get(place[0].channel) if place is not None and is_on else None
+        is_on = place is not None and self._is_on(place.address.channel)
+        channel = self.channels.get(place.address.channel) if place is not None and is_on else None
         if (
             self._tasks is None
             or place is None
             or channel is None
-            or not channel.edit_interval_s(place[0])
+            or not channel.edit_interval_s(place.address)
         ):
             return None
-        live = LiveDraft(session, n, *place, of_work=of_work)
+        live = LiveDraft(session, n, place, of_work=of_work)
         before = self._live.setdefault(session, [])
         self._tasks.start_soon(self._show, live, channel, tuple(before))
         before.append(live)
@@ -257,7 +259,13 @@ class Drafts:
             # Only the whole answer is checked, so until then no link leads anywhere.
             parts = (Text(text, LOCAL),)
             outgoing = Outgoing(
-                key, live.address, parts, live.reply_to, silent=live.of_work, links=()
+                key,
+                live.address,
+                parts,
+                live.reply_to,
+                silent=live.of_work,
+                links=(),
+                actions=live.actions,
             )
             if draft is None:
                 draft, posted = await self._post(live, outgoing)
@@ -390,7 +398,8 @@ class Drafts:
                     ):
                         platform_id = ""
                     if platform_id:
-                        over = replace(outgoing, parts=(Text(BROKEN_OFF, LOCAL),))
+                        words = (Text(BROKEN_OFF, LOCAL),)
+                        over = replace(outgoing, parts=words, actions=None)
                         with anyio.fail_after(SEND_S):
                             await channel.edit(platform_id, over, "")
                 except SendRefused as error:

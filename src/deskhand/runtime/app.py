@@ -95,8 +95,9 @@ from ..types.clock import Clock, Ids
 from ..types.errors import ConfigError, DeskhandError, StoreError, StoreUnavailable
 from ..types.events import Recorded, ToolFinished
 from ..types.health import Health, HealthFact, combine_states
-from ..types.identity import Address, Inbound, Principal
+from ..types.identity import Inbound, Principal
 from ..types.subagents import SCRIPT_MODEL
+from ..types.turn import ReplyTarget
 from ..users.approvers import UserApprovers
 from ..users.owner_alerts import Alerts
 from ..users.pairing import RESERVED_CHANNELS
@@ -414,6 +415,7 @@ class App:
             closing_notes=self.review_notice,
             secrets=SecretHiding(self.redact),
             pictures=PictureStore(self.blobs.get, self.blobs.path),
+            blobs=self.blobs,
             budgets=self.features.budgets,
             ears=self.speech,
         )
@@ -470,13 +472,13 @@ class App:
         settings = self.settings
         return {model for agent in settings.agents for model in settings.agent(agent).models}
 
-    def _reply_target(self, session: str) -> tuple[Address, str] | None:
+    def _reply_target(self, session: str) -> ReplyTarget | None:
         turn = self.dispatch.turn(session)
         if turn is None:
             return self.feed.remote.target(session)
         if turn.principal.kind == "clock":
             return None  # nobody waits for what a job writes
-        return turn.address, turn.reply_to
+        return ReplyTarget(turn.address, turn.reply_to, turn.id)
 
     def _on_drive_error(self, session: str, error: DeskhandError, for_good: bool) -> None:
         self.feed.report_trouble(session, error, for_good)

@@ -394,6 +394,13 @@ async def session_of_message(store: Store, channel: str, platform_id: str) -> st
     return ""
 
 
+async def session_of_inbox_row(store: Store, inbox_id: int) -> str:
+    """The session that this row of the inbox is for, or ''."""
+    for (session,) in await store.query("inbox_session", (inbox_id,)):
+        return str(session)
+    return ""
+
+
 def enqueue(outgoing: Outgoing, at: float) -> Change:
     """Put a message into the outbox. Fails when one with its key is there already."""
     row = (outgoing.key, "", _encode(outgoing), at, outgoing.address.channel)

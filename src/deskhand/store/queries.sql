@@ -8,6 +8,9 @@ SELECT id, session, n FROM inbox WHERE channel = ? AND account = ? AND external_
 -- inbox_said: where a message went, and what it was --
 SELECT session, body FROM inbox WHERE channel = ? AND account = ? AND external_id = ?
 
+-- inbox_session: for which session a row is --
+SELECT session FROM inbox WHERE id = ?
+
 -- inbox_waiting: in order of arrival --
 SELECT id, body FROM inbox WHERE session = ? AND n IS NULL ORDER BY id
 

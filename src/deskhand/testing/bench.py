@@ -192,7 +192,7 @@ class Bench:
         given = said(body, who) if isinstance(body, str) else body
         await self.accept(given, who, when)
         self.session.inbox.has_news = True
-        if is_interrupt(given, when):
+        if is_interrupt(given, when, self.session.state.turn):
             self.session.interrupt_step()
 
     async def say(

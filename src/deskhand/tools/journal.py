@@ -183,6 +183,12 @@ async def entries_of_session(store: Store, session: str, limit: int) -> list[Jou
     return [JournalEntry(*row) for row in await store.query("effect_turns", (session, limit))]
 
 
+async def has_changed_files(store: Store, session: str, since: float) -> bool:
+    """Whether something was done to files in this session since then, and not undone."""
+    args = (session, since, KV_FOLDER, TASKS_FOLDER)
+    return bool(await store.query("effect_files_since", args))
+
+
 async def items_of_entry(store: Store, n: int, limit: int, offset: int = 0) -> list[UndoItem]:
     """What the entry with this number changed, by place."""
     return [UndoItem(*row) for row in await store.query("effect_items", (n, limit, offset))]

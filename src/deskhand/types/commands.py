@@ -7,12 +7,12 @@ import msgspec
 
 class ChatCommand(msgspec.Struct, frozen=True):
     """`role` is needed to use it; '' for everyone who may talk here. What a command does stands in
-    `assembly.chat_commands`, and in `agent.rewind` where it `rewinds` the log."""
+    `assembly.chat_commands`, and in `agent.admit_messages` where it `needs_log`."""
 
     name: str
     help: str
     role: str = ""
-    rewinds: bool = False
+    needs_log: bool = False
 
 
 COMMANDS: dict[str, ChatCommand] = {
@@ -23,17 +23,18 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("start", "begin a fresh conversation; what was said stays in the log"),
         ChatCommand("status", "what is going on, and what it has used"),
         ChatCommand("cost", "what this conversation has used, and what is left of the budgets"),
-        ChatCommand("undo", "take back the last turn, or as many as you say", rewinds=True),
-        ChatCommand("retry", "take back the last turn and send its message again", rewinds=True),
+        ChatCommand("undo", "take back the last turn, or as many as you say", needs_log=True),
+        ChatCommand("retry", "take back the last turn and send its message again", needs_log=True),
+        ChatCommand("document", "send my last answer as a file", needs_log=True),
         ChatCommand(
-            "branch", "go on from here in a second conversation; this one stays", rewinds=True
+            "branch", "go on from here in a second conversation; this one stays", needs_log=True
         ),
         ChatCommand(
-            "clean", "send the last message again without what was read before it", rewinds=True
+            "clean", "send the last message again without what was read before it", needs_log=True
         ),
         ChatCommand("context", "what I still see of this conversation, and how full it is"),
         ChatCommand("compact", "sum up what was said before; /compact WHAT says what matters"),
-        ChatCommand("uncompact", "see all again that was summed up or shortened", rewinds=True),
+        ChatCommand("uncompact", "see all again that was summed up or shortened", needs_log=True),
         ChatCommand("agents", "the agents that you may talk to"),
         ChatCommand("jobs", "your jobs, and when they run next; /jobs NAME shows one"),
         ChatCommand("quiet", "/quiet 22:00-07:00: what jobs have to say waits until the morning"),

@@ -34,6 +34,19 @@ class Choices(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return f"{words}\n{self.note}" if self.note else words
 
 
+ActionName = Literal["stop", "retry", "undo", "document"]
+
+
+class Actions(msgspec.Struct, frozen=True, gc=False):
+    """Chat commands about a turn, for a channel that can offer them as buttons. `turn` is the inbox
+    id of the message that opened it. What is pressed comes back as a `Command` for that turn, of
+    the person who pressed. The words of the message do not name them: without buttons, people type
+    the command."""
+
+    turn: int
+    names: tuple[ActionName, ...]
+
+
 class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Something to be said at `address`. `key` is the idempotency key: at most one row has it.
     `silent`: nobody is to be notified of it, where a platform can do that. `links` are the only
@@ -41,7 +54,9 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     outside; None: all may. `aloud` is the language in which its words are spoken, '' for the one
     that they are in: what is sent is a voice message then. A `reaction` is an emoji that is set on
     the message `reply_to`, and nothing is said. `unasked`: nobody waits for it, since a job says
-    it; it is the person in whose chat it is said, '' where that is another's.
+    it; it is the person in whose chat it is said, '' where that is another's. `actions` are offered
+    as buttons below it. `pressed` is a message with such buttons, which are removed: one of them
+    was pressed, and `reply_to` is that press. Its parts answer who pressed; there may be none.
     """
 
     key: str
@@ -54,6 +69,8 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     aloud: str | None = None
     reaction: str = ""
     unasked: str | None = None
+    actions: Actions | None = None
+    pressed: str = ""
 
 
 OutboxState = Literal["drafting", "deferred", "pending", "sending", "sent", "failed"]

@@ -9,7 +9,7 @@ import msgspec
 from .client import ClientRequest
 from .identity import Address, Participant, Principal
 from .labels import OWNER, Label
-from .messages import Message, ResultStatus, Text, ToolResult, Usage
+from .messages import File, Message, ResultStatus, Text, ToolResult, Usage
 from .options import SessionOptions
 
 
@@ -90,7 +90,9 @@ class Reacted(Event, frozen=True, tag="reacted"):
 class CommandRun(Event, frozen=True, tag="command_run"):
     """A chat command was carried out, or was not (`refused`); `reply` is what the person saw. A
     stop has the newest message of the inbox (`behind`): what was stopped may have put its result
-    there before. A handoff has where the conversation goes on (`to`)."""
+    there before. A handoff has where the conversation goes on (`to`). `turn` is the turn whose
+    button was pressed, 0 where it was typed (see `identity.Command`). `file` is what was sent with
+    the reply."""
 
     inbox_id: int
     principal: Principal
@@ -100,6 +102,8 @@ class CommandRun(Event, frozen=True, tag="command_run"):
     refused: bool = False
     behind: int = 0
     to: Address | None = None
+    turn: int = 0
+    file: File | None = None
 
 
 Finish = Literal["stop", "calls", "length", "filtered", "interrupted"]
@@ -396,6 +400,11 @@ class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):
     unheard: list[str] = []
     spoken: str | None = None
     transcripts: list[str] = []
+
+    @property
+    def id(self) -> int:
+        """The inbox id of the message that opened it: no other turn of any session has it."""
+        return self.answers[0]
 
     def copy(self) -> Turn:
         """The turn as it is now."""

@@ -130,12 +130,14 @@ class Answer(msgspec.Struct, frozen=True, tag="answer", gc=False):
 
 class Command(msgspec.Struct, frozen=True, tag="command", omit_defaults=True, gc=False):
     """`/name args` or `!name args`, for the agent's command table and never for the model. `to` is
-    where a handoff leads; the door finds that out."""
+    where a handoff leads; the door finds that out. `turn` is set where a button was pressed: the
+    inbox id of the message that opened the turn that it is about."""
 
     name: str
     args: str = ""
     prefix: Literal["/", "!"] = "/"
     to: Address | None = None
+    turn: int = 0
 
 
 class Said(msgspec.Struct, frozen=True, tag="said", omit_defaults=True):

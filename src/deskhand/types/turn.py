@@ -18,12 +18,14 @@ from .events import (
     QuestionAsked,
     Transcribed,
 )
-from .identity import Command, Participants, Said, ToolResults, Waiting, find_predecessor
+from .identity import Address, Command, Participants, Said, ToolResults, Waiting, find_predecessor
 from .labels import LOCAL
 from .messages import Audio, Message, Part, ResultStatus, Text, ToolCall, ToolResult, clean_text
 
 STOP_TURN_ONLY = "turn"
 """The argument of a stop that ends the running turn and not the conversation."""
+OUT_OF_DATE = "This button is out of date, so nothing was done."
+"""What somebody reads who pressed a button of a turn that it can do nothing about any more."""
 HANDOFF = "handoff"
 """The command that takes a conversation to another channel."""
 HANDOFF_BACK = "back"
@@ -42,6 +44,14 @@ RUNTIME_PREFIXES = (MEMORIES_PREFIX, SESSION_SUMMARY_PREFIX, TASK_LIST_PREFIX)
 """How the parts begin that the runtime adds to a person's message."""
 OMITTED_MARKER = "earlier messages are"
 """In the first line of a compacted conversation: `[12 earlier messages are …]`."""
+
+
+class ReplyTarget(msgspec.Struct, frozen=True):
+    """Where an open turn is answered, and to which message. `turn` is its id."""
+
+    address: Address
+    reply_to: str
+    turn: int
 
 
 class PendingAsk(msgspec.Struct):
@@ -225,6 +235,19 @@ def make_refusal(row: Waiting, reason: str) -> CommandRun:
     body = row.inbound.body
     name, args = (body.name, body.args) if isinstance(body, Command) else ("rewind", "")
     return CommandRun(row.inbox_id, row.principal, name, args, f"Not done: {reason}.", refused=True)
+
+
+def make_out_of_date(row: Waiting, command: Command) -> CommandRun:
+    """The answer to a pressed button of a turn that the command can do nothing about any more."""
+    return CommandRun(
+        row.inbox_id,
+        row.principal,
+        command.name,
+        command.args,
+        OUT_OF_DATE,
+        refused=True,
+        turn=command.turn,
+    )
 
 
 def make_failed_result(call: OpenCall, status: ResultStatus, text: str) -> ToolResult:

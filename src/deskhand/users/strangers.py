@@ -51,7 +51,7 @@ class Strangers:
         first = self._claim_first_reply(inbound)
         if first:
             log.info("%s: %s is not a user here. Ignored.", channel.name, inbound.sender)
-        if isinstance(inbound.body, Answer):  # a button needs an answer, which only they see
+        if _is_press(inbound):  # a button needs an answer, which only they see
             await self._reply(inbound, channel, REJECTION)
             return
         response = self._response()
@@ -66,7 +66,7 @@ class Strangers:
 
     async def refuse_agent(self, inbound: Inbound, channel: Channel) -> None:
         """Answer a user who may not talk to this agent."""
-        pressed = isinstance(inbound.body, Answer)
+        pressed = _is_press(inbound)
         if pressed or (self._response() != "ignore" and self._claim_first_reply(inbound)):
             await self._reply(inbound, channel, NO_ACCESS)
 
@@ -85,10 +85,16 @@ class Strangers:
 
     async def _reply(self, inbound: Inbound, channel: Channel, text: str) -> None:
         address = inbound.address
-        reply_to = inbound.external_id if address.group or isinstance(inbound.body, Answer) else ""
+        reply_to = inbound.external_id if address.group or _is_press(inbound) else ""
         key = f"stranger:{address.channel}:{address.account}:{inbound.external_id}"
         try:
             with anyio.fail_after(SEND_TIMEOUT_S):
                 await channel.send(Outgoing(key, address, (Text(text, LOCAL),), reply_to), "")
         except (ChannelError, TimeoutError) as error:
             log.warning("%s: cannot answer a stranger: %s", channel.name, error)
+
+
+def _is_press(inbound: Inbound) -> bool:
+    """Whether somebody pressed a button, and sees what is answered to that."""
+    body = inbound.body
+    return isinstance(body, Answer) or (isinstance(body, Command) and body.turn > 0)

@@ -16,6 +16,7 @@ from ..config.clock import RandomIds, SystemClock
 from ..config.config import Settings, workspace_of
 from ..store.base import Store
 from ..store.blobs import DIGEST_PREFIX, Blobs
+from ..store.queries import subagents_of
 from ..tools import journal
 from ..tools.base import ToolScope
 from ..tools.journal import KV_FOLDER, TASKS_FOLDER, JournalEntry, UndoItem
@@ -45,7 +46,7 @@ from ..types.identity import Principal
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Text
 from .scope import SandboxProvider, ToolScopes, folders_without_secrets
-from .undo_subagents import find_tasks_of_turns, list_entries_of_tasks, stop_tasks
+from .undo_subagents import MAX_TASKS, find_tasks_of_turns, list_entries_of_tasks, stop_tasks
 
 log = logging.getLogger(__name__)
 
@@ -275,6 +276,17 @@ class UndoJournal:
         outcomes = [await self._try_undo(who, each) for each in undo]
         text = " ".join(filter(None, (reply.reply, stopped, summarize_outcomes(outcomes))))
         return [replace(event, reply=text) if event is reply else event for event in events]
+
+    async def has_changes(self, session: str, since: float) -> bool:
+        """Whether /undo would put back files that were changed in this session, or by its
+        sub-agents, since then."""
+        sessions = [session]
+        for each in sessions:
+            if await journal.has_changed_files(self._store, each, since):
+                return True
+            tasks = subagents_of(self._store, each, MAX_TASKS)
+            sessions += [task.session for task in tasks if task.at >= since]
+        return False
 
     async def _try_undo(self, who: Principal, entry: JournalEntry) -> Outcome:
         try:

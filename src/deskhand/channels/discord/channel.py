@@ -22,7 +22,7 @@ from websockets.exceptions import WebSocketException
 
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, LoginRefused, SendRefused
-from ...types.identity import Address, Answer, Edit, Inbound
+from ...types.identity import Address, Answer, Command, Edit, Inbound
 from ...types.messages import Audio
 from ..base import (
     Acknowledging,
@@ -305,7 +305,7 @@ class DiscordChannel:
 
     async def _release_button(self, inbound: Inbound, event: Event) -> None:
         """A button is shown as busy until somebody says that it was pressed."""
-        if isinstance(inbound.body, Answer):
+        if isinstance(inbound.body, Answer | Command):
             path = f"/interactions/{event.data['id']}/{event.data['token']}/callback"
             with suppress(ChannelError):
                 await self._call("POST", path, {"type": _DEFERRED_UPDATE})
@@ -318,6 +318,12 @@ class DiscordChannel:
     # ------------------------------------------------------------------ out
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
+        if outgoing.pressed:
+            path = f"/channels/{outgoing.address.chat}/messages/{outgoing.pressed}"
+            with suppress(SendRefused):  # it is gone
+                await self._call("PATCH", path, {"components": []})
+        if outgoing.pressed and not outgoing.parts:
+            return outgoing.reply_to
         return await self._deliver(outgoing, mark, "")
 
     def edit_interval_s(self, address: Address) -> float:

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from ...types.identity import Address, Answer, Body, Deletion, Edit, Inbound, Reaction, Said
+from ...types.identity import Address, Body, Command, Deletion, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
 from ...types.messages import File, Message, Part, Text
+from ..buttons import read_press
 from ..group_rules import GroupRules
 from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
 from ..thread_roots import remember_thread
@@ -125,17 +126,20 @@ class Reader:
 
     def _read_press(self, event: Json, now: float) -> Inbound | None:
         custom = str((event.get("data") or {}).get("custom_id", ""))
-        ask_id, _, choice = custom.partition(" ")
-        if event.get("type") != _PRESS or not ask_id.startswith("ask_"):
+        about, _, choice = custom.partition(" ")
+        if event.get("type") != _PRESS:
             return None
         if choice.startswith("#"):  # too long for the button's id, but it stands on it
             choice = _find_label(event.get("message") or {}, custom)
         user = event.get("user") or (event.get("member") or {}).get("user") or {}
-        if not choice:
+        body = read_press(about, choice)
+        if body is None:
             return None
         name = f"{PRESS_PREFIX}{event['id']}"
         who = str(user.get("id", ""))
-        return Inbound(name, self._make_address(event), who, now, Answer(ask_id, choice))
+        pressed = str((event.get("message") or {}).get("id", ""))
+        reply_to = pressed if isinstance(body, Command) else ""
+        return Inbound(name, self._make_address(event), who, now, body, reply_to=reply_to)
 
     def _is_addressed(self, event: Json) -> bool:
         """Whether it is said to this bot: alone with it, by its name, or in reply to it."""

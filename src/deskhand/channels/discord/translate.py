@@ -6,10 +6,11 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import Any
 
-from ...types.commit import Choices, Outgoing
+from ...types.commit import Outgoing
 from ...types.errors import ChannelError, LoginRefused, SendRefused
+from ..buttons import list_buttons
 from ..ogg_duration import OggVoice
-from ..pieces import Piece, find_button_label, has_buttons
+from ..pieces import Piece
 from ..web_api import ApiFault
 from .markdown import write_markdown
 
@@ -74,8 +75,8 @@ def make_message(outgoing: Outgoing, piece: Piece, number: int) -> dict[str, Any
     reply = outgoing.reply_to
     if number == 0 and reply.isdecimal() and outgoing.address.group:
         message["message_reference"] = {"message_id": reply, "fail_if_not_exists": False}
-    if piece.asks and outgoing.ask is not None:
-        message["components"] = make_buttons(outgoing.ask)
+    if buttons := make_buttons(outgoing, piece):
+        message["components"] = buttons
     return message
 
 
@@ -106,25 +107,23 @@ def make_change(outgoing: Outgoing, piece: Piece) -> dict[str, Any]:
         "content": write_markdown(piece.words),
         "flags": SUPPRESS_EMBEDS,
         "allowed_mentions": {"parse": []},
-        "components": make_buttons(outgoing.ask) if piece.asks and outgoing.ask else [],
+        "components": make_buttons(outgoing, piece),
     }
 
 
-def make_buttons(ask: Choices) -> list[dict[str, Any]]:
-    """A button for each answer. It sends the ask's id, which nobody can guess, and the answer, or
-    its number where that is too long: then it is read off the button."""
-    if not has_buttons(ask):
-        return []
+def make_buttons(outgoing: Outgoing, piece: Piece) -> list[dict[str, Any]]:
+    """The buttons below this piece. What is too long for the id of one is read off it: it sends the
+    number of the answer then."""
     buttons = []
-    for i, choice in enumerate(ask.choices):
-        custom = f"{ask.ask_id} {choice}"
-        if choice.startswith("#") or len(custom) > MAX_CUSTOM_ID_CHARS:
-            custom = f"{ask.ask_id} #{i}"
+    for i, button in enumerate(list_buttons(outgoing, piece)):
+        custom = button.data
+        if button.choice.startswith("#") or len(custom) > MAX_CUSTOM_ID_CHARS:
+            custom = f"{button.about} #{i}"
         buttons.append(
             {
                 "type": 2,
-                "style": _STYLES.get(choice, 2) if ask.approval else 2,
-                "label": find_button_label(ask, choice)[:MAX_LABEL_CHARS],
+                "style": _STYLES.get(button.answer, 2),
+                "label": button.label[:MAX_LABEL_CHARS],
                 "custom_id": custom,
             }
         )

@@ -40,6 +40,7 @@ from ..base import (
     Room,
     Speaking,
 )
+from ..buttons import list_buttons
 from ..group_rules import GroupRules
 from ..health_record import HealthRecord
 from ..incoming_files import MAX_DOWNLOAD_BYTES
@@ -61,6 +62,7 @@ FORM = MessageForm(text=4000)
 """https://docs.slack.dev/changelog/2018-truncating-really-long-messages: more is shown cut."""
 EDIT_INTERVAL_S = 1.2
 """https://docs.slack.dev/apis/web-api/rate-limits: about fifty changes a minute."""
+MAX_REMEMBERED = 200
 MAX_ENVELOPE_BYTES = 2**24
 WEBHOOK_PATIENCE_S = 2.5
 """Slack waits for three seconds, and sends it again then:
@@ -133,6 +135,8 @@ class SlackChannel:
         self._record = HealthRecord(context.now)
         self._long_sends = LongSends(FORM)
         self._history = History(self._call)
+        self._pressed: dict[str, Sequence[Json]] = {}
+        """The blocks of messages with chat commands on buttons that were pressed."""
 
     # ------------------------------------------------------------------ in
 
@@ -215,10 +219,18 @@ class SlackChannel:
             if envelope["type"] == "events_api":
                 return await reader.read_event(payload.get("event") or {})
             if envelope["type"] == "interactive" and payload.get("type") == "block_actions":
-                return reader.read_press(payload)
+                inbound = reader.read_press(payload)
+                if inbound is not None and inbound.reply_to:
+                    self._remember_pressed(inbound.reply_to, payload)
+                return inbound
         except (AttributeError, KeyError, TypeError, ValueError):
             log.warning("%s sent an event that cannot be read.", self.name, exc_info=True)
         return None
+
+    def _remember_pressed(self, message_id: str, payload: Json) -> None:
+        self._pressed[message_id] = payload["message"].get("blocks") or ()
+        if len(self._pressed) > MAX_REMEMBERED:
+            del self._pressed[next(iter(self._pressed))]
 
     async def _acknowledge(self, socket: websockets.ClientConnection, envelope: Json) -> None:
         if name := envelope.get("envelope_id"):
@@ -237,6 +249,10 @@ class SlackChannel:
     # ------------------------------------------------------------------ out
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
+        if outgoing.pressed:
+            await self._remove_buttons(outgoing.address, outgoing.pressed)
+        if outgoing.pressed and not outgoing.parts:
+            return outgoing.reply_to
         return await self._deliver(outgoing, mark, "")
 
     def edit_interval_s(self, address: Address) -> float:
@@ -249,6 +265,15 @@ class SlackChannel:
         if ts := parse_message_ts(platform_id):
             about = {"channel": address.chat, "ts": ts}
             await self._call("chat.delete", about, harmless=("message_not_found",))
+
+    async def _remove_buttons(self, address: Address, message_id: str) -> None:
+        """Let the message stand without its buttons, where it was pressed since the start: Slack
+        takes all of its blocks or none."""
+        blocks = self._pressed.pop(message_id, None)
+        if blocks is not None:
+            left = [each for each in blocks if each.get("type") != "actions"]
+            about = {"channel": address.chat, "ts": parse_message_ts(message_id), "blocks": left}
+            await self._call("chat.update", about, harmless=_GONE)
 
     async def acknowledge(self, inbound: Inbound) -> None:
         of = inbound.body.of if isinstance(inbound.body, Edit) else inbound.external_id
@@ -290,7 +315,7 @@ class SlackChannel:
         about: dict[str, Any] = {
             "channel": address.chat,
             "text": make_fallback(piece.words),
-            "blocks": make_blocks(piece.words, outgoing.ask if piece.asks else None),
+            "blocks": make_blocks(piece.words, list_buttons(outgoing, piece)),
         }
         ts = parse_message_ts(into)
         if ts and await self._call("chat.update", {"ts": ts, **about}, harmless=_GONE):

@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...types.identity import Address, Answer, Body, Deletion, Edit, Inbound, Reaction, Said
+from ...types.identity import Address, Body, Command, Deletion, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
 from ...types.messages import File, Message, Part, Text
+from ..buttons import read_press
 from ..group_rules import GroupRules
 from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
 from ..thread_roots import remember_thread
@@ -82,9 +83,10 @@ class Reader:
         actions: Sequence[Json] = payload.get("actions") or ({},)
         if not str(actions[0].get("action_id", "")).startswith(ANSWER_ACTION):
             return None
-        ask_id, _, choice = str(actions[0].get("value", "")).partition(" ")
+        about, _, choice = str(actions[0].get("value", "")).partition(" ")
         chat = str(payload.get("channel", {}).get("id", ""))
-        if not ask_id or not choice or not chat:
+        body = read_press(about, choice)
+        if body is None or not chat:
             return None
         message = payload.get("message", {})
         at = str(actions[0].get("action_ts", ""))
@@ -92,7 +94,10 @@ class Reader:
         address = self._make_address(chat, root)
         who = str(payload.get("user", {}).get("id", ""))
         name = f"{PRESS_PREFIX}{chat}:{message.get('ts', '')}:{who}:{at}"
-        return Inbound(name, address, who, to_seconds(at), Answer(ask_id, choice))
+        reply_to = ""
+        if isinstance(body, Command):
+            reply_to = make_message_id(chat, str(message.get("ts", "")))
+        return Inbound(name, address, who, to_seconds(at), body, reply_to=reply_to)
 
     async def _read_message(self, event: Json) -> Inbound | None:
         if event.get("subtype", "") not in SAID_SUBTYPES or event.get("user") == self._me:

@@ -8,17 +8,16 @@ https://docs.slack.dev/reference/block-kit/blocks/rich-text-block
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import msgspec
 
 from ...types.addresses import find_live_spans
-from ...types.commit import Choices
 from ...types.errors import ChannelError, LoginRefused, SendRefused
+from ..buttons import Button
 from ..markup import find_block, find_link, is_code, write_plain
-from ..pieces import find_button_label, has_buttons
 from ..rich_text import Rich, Span, iter_runs
 from ..web_api import ApiFault, WebApi
 from .reader import ANSWER_ACTION, Json
@@ -77,8 +76,8 @@ def translate_error(error: Exception) -> ChannelError:
     return SendRefused(f"Slack refuses: {name or error}")
 
 
-def make_blocks(rich: Rich, ask: Choices | None = None) -> list[dict[str, Any]]:
-    """The words, and a button for each answer."""
+def make_blocks(rich: Rich, buttons: Sequence[Button] = ()) -> list[dict[str, Any]]:
+    """The words, and the buttons below them."""
     sections = []
     for kind, runs in groupby(iter_runs(rich), key=lambda run: find_block(run[1])):
         elements = [each for text, spans in runs for each in _make_elements(text, spans)]
@@ -89,8 +88,8 @@ def make_blocks(rich: Rich, ask: Choices | None = None) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     if sections:
         blocks.append({"type": "rich_text", "elements": sections})
-    if ask is not None and has_buttons(ask):
-        blocks.append({"type": "actions", "elements": _make_buttons(ask)})
+    if buttons:
+        blocks.append({"type": "actions", "elements": _make_buttons(buttons)})
     return blocks
 
 
@@ -116,19 +115,15 @@ def _make_elements(text: str, spans: tuple[Span, ...]) -> list[dict[str, Any]]:
     return [each for each in found if each.get("text") != ""]
 
 
-def _make_buttons(ask: Choices) -> list[dict[str, Any]]:
-    """What they send is the ask's id, which nobody can guess, and the answer."""
+def _make_buttons(buttons: Sequence[Button]) -> list[dict[str, Any]]:
     return [
         {
             "type": "button",
             "action_id": f"{ANSWER_ACTION}_{i}",
-            "text": {
-                "type": "plain_text",
-                "text": find_button_label(ask, choice)[:MAX_LABEL_CHARS],
-            },
-            "value": f"{ask.ask_id} {choice}"[:_MAX_VALUE],
+            "text": {"type": "plain_text", "text": button.label[:MAX_LABEL_CHARS]},
+            "value": button.data[:_MAX_VALUE],
         }
-        for i, choice in enumerate(ask.choices)
+        for i, button in enumerate(buttons)
     ]
 
 

@@ -241,9 +241,10 @@ class TelegramChannel:
 
     async def _read_update(self, reader: Reader, update: telegram.Update) -> list[Inbound]:
         query = update.callback_query
-        if query is not None and query.message is not None:
+        about = (query.data or "").partition(" ")[0] if query is not None else ""
+        if query is not None and query.message is not None and about.startswith("ask_"):
             pressed = make_message_id(query.message.chat.id, query.message.message_id), query.id
-            self._pressed.setdefault((query.data or "").partition(" ")[0], []).append(pressed)
+            self._pressed.setdefault(about, []).append(pressed)
             if len(self._pressed) > MAX_REMEMBERED:
                 del self._pressed[next(iter(self._pressed))]
         async with self._translate_errors():
@@ -267,7 +268,10 @@ class TelegramChannel:
     async def send(self, outgoing: Outgoing, mark: str) -> str:
         if outgoing.reply_to.startswith(PRESS_PREFIX):
             words = "".join(part.text for part in outgoing.parts if isinstance(part, Text))
-            if await self._answer_press(outgoing.reply_to.removeprefix(PRESS_PREFIX), words):
+            if outgoing.pressed:
+                await self._remove_buttons(outgoing.address, outgoing.pressed)
+            is_heard = await self._answer_press(outgoing.reply_to.removeprefix(PRESS_PREFIX), words)
+            if is_heard or not words:
                 return outgoing.reply_to
         return await self._deliver(outgoing, mark, "")
 
@@ -352,7 +356,7 @@ class TelegramChannel:
                 await self._open()
                 if piece.file is not None:
                     return await self._send_file(first, piece, piece.file)
-                keys = make_keyboard(outgoing.ask) if piece.asks else None
+                keys = make_keyboard(outgoing, piece)
                 return await self._send_text(first, piece.words, keys, into if i == 0 else "")
 
         return await self._long_sends.send(outgoing, mark, send, over=bool(into))
@@ -442,6 +446,14 @@ class TelegramChannel:
             if any(each in str(error).lower() for each in ("chat not found", "entit")):
                 raise
         return await self._bot.send_document(chat, data, **about)
+
+    async def _remove_buttons(self, address: Address, message_id: str) -> None:
+        """Let the message stand without its buttons; nothing happens where it is gone."""
+        number = parse_message_number(message_id)
+        async with self._translate_errors():
+            await self._open()
+            with suppress(faults.BadRequest):  # it is gone, or has none
+                await self._bot.edit_message_reply_markup(parse_chat_id(address), number)
 
     async def _answer_press(self, query: str, words: str) -> bool:
         """Answer a pressed button. False when it was pressed too long ago for that."""

@@ -9,9 +9,10 @@ import telegram
 from msgspec.structs import replace
 from telegram.constants import ChatType
 
-from ...types.identity import Address, Answer, Body, Edit, Inbound, Reaction, Said
+from ...types.identity import Address, Body, Command, Edit, Inbound, Reaction, Said
 from ...types.labels import Label
 from ...types.messages import Audio, File, Image, Message, Part, Text
+from ..buttons import read_press
 from ..group_rules import GroupRules
 
 PRESS_PREFIX = "press:"
@@ -130,12 +131,13 @@ class Reader:
 
     def _read_press(self, query: telegram.CallbackQuery, now: float) -> Sequence[Inbound]:
         message = query.message
-        ask_id, _, choice = (query.data or "").partition(" ")
-        if message is None or not ask_id.startswith("ask_"):
+        about, _, choice = (query.data or "").partition(" ")
+        if message is None:
             return ()
         if choice.startswith("#"):  # too long for the button, but it stands on it
             choice = _find_button_text(message, query.data or "")
-        if not choice:
+        body = read_press(about, choice)
+        if body is None:
             return ()
         name = f"{PRESS_PREFIX}{query.id}"
         address = Address(
@@ -148,8 +150,12 @@ class Reader:
         if isinstance(message, telegram.Message):
             address = self._make_address(message)
         who = query.from_user
+        pressed = make_message_id(message.chat.id, message.message_id)
+        reply_to = pressed if isinstance(body, Command) else ""
         return (
-            Inbound(name, address, str(who.id), now, Answer(ask_id, choice), by_program=who.is_bot),
+            Inbound(
+                name, address, str(who.id), now, body, reply_to=reply_to, by_program=who.is_bot
+            ),
         )
 
     def _read_reactions(

@@ -12,10 +12,11 @@ import httpx  # noqa: TID251 -- the names of its library's errors
 import telegram
 from telegram import error as faults
 
-from ...types.commit import Choices, Outgoing
+from ...types.commit import Outgoing
 from ...types.errors import ChannelError, LoginRefused, SendRefused
 from ...types.identity import Address
-from ..pieces import find_button_label, has_buttons
+from ..buttons import list_buttons
+from ..pieces import Piece
 from ..rich_text import Span
 from .reader import parse_message_number
 
@@ -75,17 +76,16 @@ def make_entity(span: Span) -> telegram.MessageEntity:
     )
 
 
-def make_keyboard(ask: Choices | None) -> telegram.InlineKeyboardMarkup | None:
-    """A button for each answer. It sends the ask's id, which nobody can guess, and the answer, or
-    its number where that is too long: then it is read off the button."""
-    if ask is None or not has_buttons(ask):
-        return None
+def make_keyboard(outgoing: Outgoing, piece: Piece) -> telegram.InlineKeyboardMarkup | None:
+    """The buttons below this piece. What is too long for the data of one is read off it: it sends
+    the number of the answer then."""
     row: list[telegram.InlineKeyboardButton] = []
-    for i, choice in enumerate(ask.choices):
-        data = f"{ask.ask_id} {choice}"
-        if choice.startswith("#") or len(data.encode()) > MAX_DATA_BYTES:
-            data = f"{ask.ask_id} #{i}"
-        label = find_button_label(ask, choice)
-        row.append(telegram.InlineKeyboardButton(label, callback_data=data))
-    width = 2 if ask.approval else 1
+    for i, button in enumerate(list_buttons(outgoing, piece)):
+        data = button.data
+        if button.choice.startswith("#") or len(data.encode()) > MAX_DATA_BYTES:
+            data = f"{button.about} #{i}"
+        row.append(telegram.InlineKeyboardButton(button.label, callback_data=data))
+    if not row:
+        return None
+    width = 2 if outgoing.ask is None or outgoing.ask.approval else 1
     return telegram.InlineKeyboardMarkup([row[i : i + width] for i in range(0, len(row), width)])

@@ -1,0 +1,66 @@
+"""The buttons below a message, and what a press of one means. All of it pure.
+
+What a button sends is one word that says what it is about, a space, and what was chosen: the id of
+an ask, which nobody can guess, and an answer; or a turn and a chat command. Whoever forges the
+second has typed the command.
+"""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import msgspec
+
+from ..types.commit import ActionName, Choices, Outgoing
+from ..types.identity import Answer, Command
+from .pieces import Piece, find_button_label, has_buttons
+
+_TURN_PREFIX = "turn_"
+_ASK_PREFIX = "ask_"
+_ACTION_LABELS: dict[ActionName, str] = {
+    "stop": "Stop",
+    "retry": "Try again",
+    "undo": "Undo changes",
+    "document": "As a document",
+}
+
+
+class Button(msgspec.Struct, frozen=True):
+    """`about` and `choice` are what it sends, as one text `data`. `answer` is the choice of an
+    approval, for platforms that colour such buttons."""
+
+    about: str
+    choice: str
+    label: str
+    answer: str = ""
+
+    @property
+    def data(self) -> str:
+        return f"{self.about} {self.choice}"
+
+
+def list_buttons(outgoing: Outgoing, piece: Piece) -> list[Button]:
+    """The buttons below this piece of it, in order."""
+    ask = outgoing.ask if piece.asks else None
+    if ask is not None and has_buttons(ask):
+        return [_make_answer_button(ask, choice) for choice in ask.choices]
+    if outgoing.actions is None:
+        return []
+    about = f"{_TURN_PREFIX}{outgoing.actions.turn}"
+    return [Button(about, name, _ACTION_LABELS[name]) for name in piece.actions]
+
+
+def _make_answer_button(ask: Choices, choice: str) -> Button:
+    answer = choice if ask.approval else ""
+    return Button(ask.ask_id, choice, find_button_label(ask, choice), answer)
+
+
+def read_press(about: str, choice: str) -> Answer | Command | None:
+    """What the person who pressed a button with these wants; None where it is none of ours."""
+    if about.startswith(_ASK_PREFIX) and choice:
+        return Answer(about, choice)
+    turn = about.removeprefix(_TURN_PREFIX)
+    is_turn = turn != about and turn.isascii() and turn.isdecimal() and len(turn) < 19
+    if is_turn and int(turn) and choice in get_args(ActionName):
+        return Command(choice, turn=int(turn))
+    return None
