@@ -97,6 +97,16 @@ class SlackStage:
         heard = [each["id"] for each in shared if each["mimetype"].startswith("audio/")]
         return [space.files[name].data for name in heard]
 
+    async def buttons(self) -> Sequence[str]:
+        space = self._server.workspace
+        return [label for post in space.posts[space.im(SLACK_ANN)] for label in post.buttons]
+
+    async def presses(self, label: str) -> bool:
+        space = self._server.workspace
+        posts = space.posts[space.im(SLACK_ANN)]
+        space.presses(SLACK_ANN, next(each for each in posts if label in each.buttons), label)
+        return True
+
     async def said(self) -> Sequence[str]:
         return self._server.workspace.said(SLACK_ANN)
 
@@ -148,6 +158,19 @@ class DiscordStage:
         guild = self._server.guild
         posts = [each for each in guild.messages(DISCORD_ANN) if each.author == guild.bot_id]
         return [file.data for post in posts if post.flags & IS_VOICE for file in post.files]
+
+    async def buttons(self) -> Sequence[str]:
+        posts = self._server.guild.messages(DISCORD_ANN)
+        return [button.label for post in posts for button in post.buttons]
+
+    async def presses(self, label: str) -> bool:
+        guild = self._server.guild
+        for post in guild.messages(DISCORD_ANN):
+            for button in post.buttons:
+                if button.label == label:
+                    guild.presses(DISCORD_ANN, post, button.custom_id)
+                    return True
+        raise LookupError(label)
 
     async def said(self) -> Sequence[str]:
         guild = self._server.guild
@@ -201,6 +224,13 @@ class TwitchStage:
 
     async def spoken(self) -> Sequence[bytes] | None:
         return None
+
+    async def buttons(self) -> Sequence[str]:
+        return ()
+
+    async def presses(self, label: str) -> bool:
+        """A chat of a stream is lines of text."""
+        return False
 
     async def said(self) -> Sequence[str]:
         server = self._server
@@ -256,6 +286,13 @@ class MqttStage:
 
     async def spoken(self) -> Sequence[bytes] | None:
         return None
+
+    async def buttons(self) -> Sequence[str]:
+        return ()
+
+    async def presses(self, label: str) -> bool:
+        """A payload has none."""
+        return False
 
     async def said(self) -> Sequence[str]:
         """The broker keeps it for the device, which reads it now."""
@@ -330,6 +367,13 @@ class MatrixStage:
         voices = [each.url for each in posts if VOICE_MARK in each.content]
         return [await self._ann.downloads(url) for url in voices]
 
+    async def buttons(self) -> Sequence[str]:
+        return ()
+
+    async def presses(self, label: str) -> bool:
+        """Matrix has none."""
+        return False
+
     async def said(self) -> Sequence[str]:
         posts = await self._ann.reads(self._room)
         return [read_html(post.html) for post in posts if post.sender == self._bot.user_id]
@@ -403,6 +447,13 @@ class MailStage:
         """A mail has files alone."""
         files = [file for mail in self._ann.reads() for file in mail.files]
         return [each.data for each in files if each.mime.startswith("audio/")]
+
+    async def buttons(self) -> Sequence[str]:
+        return ()
+
+    async def presses(self, label: str) -> bool:
+        """A mail has none."""
+        return False
 
     async def said(self) -> Sequence[str]:
         return [read_html(each.html) for each in self._ann.reads()]

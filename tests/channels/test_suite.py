@@ -114,6 +114,13 @@ class MemoryStage:
     async def spoken(self) -> Sequence[bytes] | None:
         return None
 
+    async def buttons(self) -> Sequence[str]:
+        return ()
+
+    async def presses(self, label: str) -> bool:
+        """It shows words alone."""
+        return False
+
     async def said(self) -> Sequence[str]:
         return [post.replace("**", "") for post in self._channel.posts.values()]
 
@@ -163,6 +170,13 @@ class PlatformStage:
 
     async def spoken(self) -> Sequence[bytes] | None:
         return None
+
+    async def buttons(self) -> Sequence[str]:
+        return ()
+
+    async def presses(self, label: str) -> bool:
+        """It has lines of text alone."""
+        return False
 
     async def said(self) -> Sequence[str]:
         return [sent.text for sent in self._platform.sent]
@@ -228,6 +242,15 @@ class TelegramStage:
         chats = self._server.chats
         posts = [each for each in chats.posts[ANN] if each.sender == chats.bot["id"]]
         return [each.file for each in posts if "voice" in each.json]
+
+    async def buttons(self) -> Sequence[str]:
+        return [label for post in self._server.chats.messages(ANN) for label in post.buttons]
+
+    async def presses(self, label: str) -> bool:
+        chats = self._server.chats
+        post = next(each for each in chats.messages(ANN) if label in each.buttons)
+        chats.presses(ANN, post, label)
+        return True
 
     async def said(self) -> Sequence[str]:
         return self._server.chats.said(ANN)

@@ -12,14 +12,15 @@ from msgspec.structs import replace
 
 from ..channels.base import Channel, Editing, Healthy, Speaking, Typing
 from ..gateway.inbound_body import label_parts
-from ..types.commit import Outgoing, SayPart
+from ..types.commit import Actions, Outgoing, SayPart
 from ..types.errors import ChannelError, SendRefused
-from ..types.identity import Address, Inbound, Principal, Said
+from ..types.identity import Address, Command, Inbound, Principal, Said
 from ..types.messages import Audio, File, Image, Text
 from .ogg import make_silence
 from .wrappings import OF_ADDRESSES
 
 WAIT_S = 10.0
+PRESS_AGAIN_S = 1.0
 
 
 class Stage(Protocol):
@@ -65,6 +66,14 @@ class Stage(Protocol):
     async def spoken(self) -> Sequence[bytes] | None:
         """The voice messages that the account sent, where the platform has them, else the files of
         sound; None where it takes neither."""
+        ...
+
+    async def buttons(self) -> Sequence[str]:
+        """What stands on the buttons below what the account said to the person."""
+        ...
+
+    async def presses(self, label: str) -> bool:
+        """The person presses the button with this label. False where the platform has none."""
         ...
 
     async def said(self) -> Sequence[str]:
@@ -333,6 +342,60 @@ async def that_it_is_typing_is_no_message(stage: Stage) -> None:
         assert list(await stage.said()) == []
 
 
+async def press(stage: Stage, channel: Channel, label: str) -> Inbound | None:
+    """The person presses this button until the channel has taken it: not every platform keeps a
+    press while nobody reads. None where there are no buttons."""
+    found: list[Inbound] = []
+
+    async def listen() -> None:
+        found.extend(await take(channel, 1, confirm=True))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(listen)
+        while not found:
+            if not await stage.presses(label):
+                tasks.cancel_scope.cancel()
+                return None
+            with anyio.move_on_after(PRESS_AGAIN_S):
+                while not found:  # noqa: ASYNC110 -- the bound is above
+                    await anyio.sleep(0.02)
+    return found[0]
+
+
+async def a_button_is_a_command_of_who_presses(stage: Stage) -> None:
+    """What is offered does not stand in the words. The command is about the turn that offered it,
+    and the buttons are gone once it was carried out."""
+    channel, here = await _place(stage)
+    offered = replace(saying(here, "It failed."), actions=Actions(7, ("retry", "undo", "document")))
+    name = await channel.send(offered, "")
+    assert [each.strip() for each in (await stage.said())] == ["It failed."]
+    pressed = await press(stage, channel, "Try again")
+    if pressed is None:
+        assert list(await stage.buttons()) == []
+        return
+    assert list(await stage.buttons()) == ["Try again", "Undo changes"], "it is no long answer"
+    assert pressed.body == Command("retry", turn=7) and pressed.address == here and pressed.sender
+    assert pressed.external_id and pressed.reply_to == name
+    done = Outgoing("k2", here, (), pressed.external_id, pressed=pressed.reply_to)
+    for _ in range(2):  # also where nobody knows whether that arrived
+        assert await channel.send(done, "")
+        assert list(await stage.buttons()) == []
+        assert [each.strip() for each in (await stage.said())] == ["It failed."]
+
+
+async def a_long_answer_offers_a_document(stage: Stage) -> None:
+    """Below the last of its messages, and not where three are enough."""
+    channel, here = await _place(stage)
+    actions = Actions(8, ("document",))
+    await channel.send(replace(saying(here, "word " * 100), actions=actions), "")
+    assert list(await stage.buttons()) == []
+    text = " ".join(f"word{i}" for i in range(5000))
+    await channel.send(replace(saying(here, text, key="k2"), actions=actions), "")
+    pressed = await press(stage, channel, "As a document")
+    assert list(await stage.buttons()) == (["As a document"] if pressed is not None else [])
+    assert pressed is None or pressed.body == Command("document", turn=8)
+
+
 CASES: tuple[Case, ...] = (
     what_is_written_comes_in_in_order,
     what_was_not_confirmed_comes_again,
@@ -350,4 +413,6 @@ CASES: tuple[Case, ...] = (
     who_is_away_is_a_channel_error,
     a_message_is_changed_in_place,
     that_it_is_typing_is_no_message,
+    a_button_is_a_command_of_who_presses,
+    a_long_answer_offers_a_document,
 )
