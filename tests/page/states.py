@@ -106,8 +106,10 @@ def branches(page: Page, desk: Desk) -> None:
     """A branch of a branch, beside the tree of them."""
     say(page, "Where is it warm in May?")
     for words in ("Somewhere near the sea", "And not too far by train"):
+        before = page.url
         page.get_by_role("button", name="Branch from here").last.click()
-        page.get_by_text("Branched here").wait_for()
+        page.wait_for_url(lambda url, before=before: url != before)  # type: ignore[misc]
+        page.get_by_text("Branched here").last.wait_for()
         say(page, words)
         answer(page, words).wait_for()
     page.get_by_role("button", name="Branches").click()

@@ -133,7 +133,7 @@ def pin(me: Newcomer, desk: Desk) -> None:
 def archive(me: Newcomer, desk: Desk) -> None:
     me.ask("done with this now")
     me.click("What to do with this conversation")
-    me.click("Archive")
+    me.click("Move to archive")
     expect(me.find("done with this now", "Today")).to_have_count(0)
     me.click("Archive", "Folders")
     me.sees("done with this now")

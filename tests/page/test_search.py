@@ -74,7 +74,7 @@ def test_what_was_said_is_filtered_by_time(page: Page) -> None:
 
 def test_what_is_archived_is_left_out(page: Page) -> None:
     begin(page, "the chestnut tree")
-    choose(page, "the chestnut tree", "Archive")
+    choose(page, "the chestnut tree", "Move to archive")
     hits = look_for(page, "chestnut")
     expect(hits).to_have_count(2)
     with_archived = page.get_by_role("button", name="Also archived", pressed=True)

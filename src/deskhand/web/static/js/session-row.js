@@ -97,7 +97,7 @@ export function openSessionMenu(anchor, one, first = []) {
           run: () => put({ archived: false }, t("Back in the list")),
         }
       : {
-          label: t("Archive"),
+          label: t("Move to archive"),
           icon: "archive",
           note: t("Comes back when somebody writes in it"),
           run: () => put({ archived: true, pinned: false }, t("Archived")),
