@@ -56,6 +56,7 @@ def long_session(page: Page, desk: Desk) -> None:
 
 def settings(page: Page, desk: Desk) -> None:
     page.goto("/#/settings/setup")
+    page.locator("#step-permissions").click()
     page.get_by_role("radio", name="workspace-free").wait_for()
 
 

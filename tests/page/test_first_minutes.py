@@ -106,10 +106,12 @@ def test_from_the_command_to_a_phone(
     page.get_by_role("link", name="Settings").click()
     page.goto(f"{page.url.partition('#')[0]}#/settings/setup")
     _choose_a_model(page)
-    page.get_by_role("radio", name="ask-me").click()
-    expect(page.get_by_role("radio", name="ask-me")).to_have_attribute("aria-checked", "true")
+    page.get_by_role("button", name="Next step").click()
     page.get_by_label("Name", exact=True).fill("Ada")
     page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("button", name="Next step").click()
+    page.get_by_role("radio", name="ask-me").click()
+    expect(page.get_by_role("radio", name="ask-me")).to_have_attribute("aria-checked", "true")
     _meet_on_telegram(page, portal, platform)
 
     page.goto(f"{page.url.partition('#')[0]}#/")
@@ -138,6 +140,7 @@ def _choose_a_model(page: Page) -> None:
 
 def _meet_on_telegram(page: Page, portal: BlockingPortal, platform: TelegramServer) -> None:
     """She pastes the token, writes to the bot, reads its code, and lets herself in."""
+    page.locator("#step-channel").click()
     page.get_by_label("Bot token").fill(platform.token)
     page.get_by_role("button", name="Connect Telegram").click()
     expect(page.get_by_role("link", name="desk_bot")).to_have_attribute(
@@ -164,3 +167,34 @@ def test_what_was_used_before_is_offered(page: Page, desk: Desk) -> None:
         expect(note).to_contain_text("deskhand import")
     finally:
         shutil.rmtree(desk.home / ".operator")
+
+
+def test_each_step_can_be_skipped_and_taken_later(page: Page) -> None:
+    page.goto("/#/settings/setup")
+    steps = page.locator(".step")
+    expect(steps).to_have_count(5)
+    expect(steps.nth(0)).to_contain_text("answers now")
+    for number in (1, 2, 3, 4):
+        head = steps.nth(number).get_by_role("button").first
+        expect(head).to_have_attribute("aria-expanded", "true")
+        page.get_by_role("button", name="Skip this step").click()
+        expect(steps.nth(number)).to_contain_text("Skipped")
+    expect(page.locator("#steps-done")).to_be_focused()
+    page.reload()
+    expect(steps.nth(1)).to_contain_text("Skipped")
+    page.locator("#step-person").click()
+    expect(page.get_by_label("Name", exact=True)).to_be_visible()
+
+
+def test_what_the_script_showed_becomes_a_task_of_the_model(page: Page) -> None:
+    page.goto("/#/settings/setup")
+    for _ in range(4):
+        page.get_by_role("button", name=re.compile("Skip this step|Next step")).click()
+    task = page.locator(".examples button").first
+    words = task.inner_text()
+    task.click()
+    expect(page.get_by_role("heading", name=words)).to_be_visible()
+    expect(page.locator(".answer")).to_be_visible()
+    page.goto("/#/")
+    expect(page.get_by_role("heading", name="What should we do")).to_be_visible()
+    expect(page.get_by_text("first steps are left")).to_have_count(0)

@@ -34,6 +34,8 @@ NAMES = {
     *(f"/{name}" for name in page_texts.COMMANDS),
 }
 """What is called so in every language, or by the server."""
+IDENTIFIER = re.compile(r"[a-z_]+")
+"""So tools, presets and people are called; no label of the page is."""
 BEGIN, END = "⟦", "⟧"
 SEEN = """() => {
   const isData = (element) => element.closest(".answer, .md, pre, code");
@@ -203,7 +205,11 @@ def find_unmarked(page: Page) -> set[str]:
     """What the page says of its own that has no mark. What stands in none of its files was said
     by people, models or the server."""
     rest = {unmarked(text) for text in page.evaluate(SEEN)}
-    return {text for text in rest - NAMES if re.search(r"[A-Za-z]{2,}", text) and text in OWN}
+    return {
+        text
+        for text in rest - NAMES
+        if re.search(r"[A-Za-z]{2,}", text) and not IDENTIFIER.fullmatch(text) and text in OWN
+    }
 
 
 def test_every_text_of_a_panel_is_in_the_catalogue(marked: Page) -> None:

@@ -67,6 +67,7 @@ COMMAND_RULES = dict.fromkeys(
         "handoff",
         "quiet",
         "digest",
+        "document",
         "clean",
         "trust",
         "model",

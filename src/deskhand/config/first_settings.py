@@ -16,7 +16,7 @@ from ..types.errors import ConfigError, JobInvalid
 from ..types.messages import clean_text
 from ..types.schedules import load_zone
 from .config import Config, Settings, workspace_of
-from .parse import read_env_file, read_text
+from .parse import read_data, read_env_file, read_text
 from .private_files import write_private_file
 from .yaml_edit import set_key, unset_key
 
@@ -59,6 +59,14 @@ def store_setting(settings: Settings, path: Sequence[str], value: Any) -> None:
     """Set one key of the configuration, and leave the rest of the file alone. Raises OSError,
     ConfigError."""
     write_private_file(settings.file, set_key(_read_or_empty(settings.file), path, value))
+
+
+def has_setting(settings: Settings, name: str) -> bool:
+    """Whether the file of the configuration has this key of the first level."""
+    try:
+        return name in read_data(settings.file)
+    except (FileNotFoundError, ConfigError):
+        return False
 
 
 def remove_setting(settings: Settings, path: Sequence[str]) -> None:

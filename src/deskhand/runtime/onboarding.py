@@ -19,6 +19,7 @@ from ..config.config import ProviderConfig
 from ..config.first_settings import (
     check_secret,
     check_timezone,
+    has_setting,
     key_variable,
     read_owner_name,
     store_secret,
@@ -44,6 +45,7 @@ from ..web.setup_views import (
     ProbeView,
     ProviderView,
     PullView,
+    SetupStep,
     SetupView,
 )
 from .app import App
@@ -94,7 +96,19 @@ class Onboarding:
             person,
             list(EXAMPLE_REQUESTS),
             await describe_offer(settings, self._app.store),
+            await anyio.to_thread.run_sync(self._list_done, model, person),
         )
+
+    def _list_done(self, model: str, person: str) -> list[SetupStep]:
+        settings = self._app.settings
+        steps: dict[SetupStep, bool] = {
+            "model": model not in ("", DEMO_MODEL),
+            "person": bool(person),
+            "permissions": has_setting(settings, "permission_mode"),
+            "channel": bool(self._app.parts.channels or self._connected),
+            "job": bool(self._app.features.jobs.files.scan()),
+        }
+        return [step for step, is_done in steps.items() if is_done]
 
     def _providers(self) -> list[ProviderView]:
         listed = build_catalogue(self._app.settings).providers

@@ -3,6 +3,8 @@ it."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 
@@ -91,10 +93,13 @@ class CheckView(msgspec.Struct, frozen=True):
     remedy: str = ""
 
 
+SetupStep = Literal["model", "person", "permissions", "channel", "job"]
+
+
 class SetupView(msgspec.Struct, frozen=True):
     """Where things stand. `demo`: no model is chosen, and a script answers in its place. `moving`
     says which other systems were used on this machine, whose conversations and settings can be
-    taken over; '' for none."""
+    taken over; '' for none. `done` are the steps that were taken, wherever that was."""
 
     model: str
     demo: bool
@@ -109,6 +114,7 @@ class SetupView(msgspec.Struct, frozen=True):
     person: str
     examples: list[str]
     moving: str = ""
+    done: list[SetupStep] = []
 
 
 class Key(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ import { Ask } from "./asks.js";
 import { Composer } from "./composer.js";
 import { DrawerButton } from "./drawer-button.js";
 import { Find, finding } from "./find.js";
+import { countOpen } from "./first-steps.js";
 import { allText } from "./fold-items.js";
 import { Icon, IconButton } from "./icons.js";
 import { t, tCount, tRich } from "./language.js";
@@ -228,6 +229,7 @@ function FirstVisit() {
   const setup = asked.data;
   const known = setup || asked.error || !hasScope("admin");
   const own = setup?.demo && setup.examples.map((text) => [text]);
+  const stepsLeft = setup && !setup.demo ? countOpen(setup.done) : 0;
   const place = route.value;
   useEffect(() => {
     if (setup) asked.reload();
@@ -250,6 +252,16 @@ function FirstVisit() {
                 link: html`<a href="#/settings/setup">${t("Choose a model")}</a>`,
               })}
             </span>
+          </p>
+        `
+      }
+      ${
+        stepsLeft > 0 &&
+        html`
+          <p class="small">
+            <a href="#/settings/setup">
+              ${tCount(stepsLeft, "{count} first step is left", "{count} first steps are left")}
+            </a>
           </p>
         `
       }
