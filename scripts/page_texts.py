@@ -30,7 +30,7 @@ KEYS = STATIC / "js" / "panels" / "keys.js"
 _CALL = re.compile(r"(?<![\w.$])(t|tRich|tCount)\(")
 _SPACE = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"' + r"|'(?:[^'\\\n]|\\.)*'")
-_WORDS = re.compile(r"[a-z']+( [a-z_']+)+|nowhere")
+_WORDS = re.compile(r"[a-z']+( [A-Za-z_']+)+|nowhere|any")
 """A default that is described, such as `the first of models`."""
 _DEFINITION = re.compile(r"(?:function|const)\s+$")
 Texts = dict[str, str]

@@ -115,7 +115,7 @@ function Pairings({ found, users }) {
     const role = new FormData(event.target).get("role");
     applyChange(
       () => post(`/api/pairings/${code}`, role === SELF ? { owner: true } : { role }),
-      t("Approve"),
+      t("Approved"),
     );
   };
   const nobody = (users.data || []).every((one) => one.name !== "owner" || !one.identities.length);
