@@ -28,6 +28,8 @@ from .conftest import MakeBench
         ("# …", "answer.md"),
         ("# " + "long " * 40, "long " * 11 + "long.md"),
         ("#hashtag", "answer.md"),
+        ("# a" + " " * 500_000 + "x", "a.md"),
+        ("# " + "[" * 500_000, "answer.md"),
     ],
 )
 def test_it_is_named_after_its_first_heading(markdown: str, name: str) -> None:

@@ -196,6 +196,21 @@ async def test_a_long_answer_comes_as_a_document(world: World) -> None:
         assert world.chats.last(ANN).file.decode() == HEADED
 
 
+async def test_a_document_holds_no_secret_that_became_one_later(world: World) -> None:
+    key = "sk-proj-violet-harbour-4711-lane"
+    world.model = ScriptedModel(lambda _: say(f"# Use {key}\n\nThe key is {key}."))
+    async with world.running():
+        world.chats.says(ANN, "which key?")
+        await until(lambda: said(world, key))
+    world.secrets["OPENAI_API_KEY"] = key
+    async with world.running():
+        world.chats.says(ANN, "/document")
+        await until(lambda: world.chats.last(ANN).file)
+        sent = world.chats.last(ANN)
+        assert sent.file.decode().endswith("The key is {{secret:OPENAI_API_KEY}}.")
+        assert key not in sent.json["document"]["file_name"]
+
+
 @pytest.mark.timeout(240)
 async def test_a_press_counts_once_whenever_the_process_dies(world: World) -> None:
     """At each boundary behind the press: in the end it was tried again once, and once alone."""

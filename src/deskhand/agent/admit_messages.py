@@ -189,7 +189,7 @@ async def _send_document(
     session: Session, row: Waiting, past: RewindView, command: Command
 ) -> CommandRun:
     """Send an answer as a file. Raises Refused."""
-    answer = find_answer(past, command)
+    answer = session.runtime.secrets.redact_text(find_answer(past, command))
     name = name_document(answer)
     blobs = session.runtime.blobs
     if blobs is None or not uses_outbox(row.inbound.address):

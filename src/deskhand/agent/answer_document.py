@@ -13,8 +13,11 @@ DEFAULT_NAME = "answer.md"
 MAX_NAME_CHARS = 60
 DOCUMENT_MIME = "text/markdown"
 _FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+MAX_HEADING_CHARS = 300
+MAX_SEARCHED_CHARS = 20_000
+"""A heading further down names nothing."""
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _NOT_IN_NAMES = re.compile(r"[^\w\s.,()+&'-]|_")
 
 
@@ -50,9 +53,10 @@ def is_out_of_date(past: RewindView, command: Command) -> bool:
 
 def name_document(markdown: str) -> str:
     """The name of its file: the first heading, where there is one."""
-    heading = _HEADING.search(_FENCED.sub("", markdown))
+    heading = _HEADING.search(_FENCED.sub("", markdown[:MAX_SEARCHED_CHARS]))
     if heading is None:
         return DEFAULT_NAME
-    words = _NOT_IN_NAMES.sub(" ", _LINK.sub(r"\1", heading[1]))
+    title = heading[1][:MAX_HEADING_CHARS].rstrip(" \t#")
+    words = _NOT_IN_NAMES.sub(" ", _LINK.sub(r"\1", title))
     name = " ".join(words.split())[:MAX_NAME_CHARS].strip(". ")
     return f"{name}.md" if name else DEFAULT_NAME

@@ -93,7 +93,7 @@ def _admit_stop(state: State, row: Waiting, commands: Commands) -> list[e.AnyEve
     if not isinstance(body, Command) or body.name != "stop":
         return None
     turn = state.turn
-    if body.turn and (turn is None or turn.stopped or turn.id != body.turn):
+    if body.turn and (turn is None or turn.stopped or body.turn not in turn.answers):
         return [make_out_of_date(row, body)]
     return [
         *make_interruptions(state.calls, f"{row.principal.id} stopped it"),

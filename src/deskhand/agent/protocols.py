@@ -138,6 +138,9 @@ class SecretHider(Protocol):
     def redact_event(self, event: AnyEvent, /) -> AnyEvent:
         """The event without any."""
 
+    def redact_text(self, text: str, /) -> str:
+        """The text without the secrets that are known now."""
+
     def redact_outgoing(self, outgoing: Outgoing, /) -> Outgoing:
         """What is to be said without any."""
 
@@ -224,6 +227,9 @@ class NoSecrets:
 
     def redact_event(self, event: AnyEvent) -> AnyEvent:
         return event
+
+    def redact_text(self, text: str) -> str:
+        return text
 
     def redact_outgoing(self, outgoing: Outgoing) -> Outgoing:
         return outgoing

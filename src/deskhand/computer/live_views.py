@@ -25,8 +25,7 @@ TIMEOUT_S = 5.0
 """So long a picture may take."""
 REST_S = 0.5
 """So long a picture, or that there is none, is what everybody gets who asks."""
-MAX_TITLE_CHARS = 120
-MAX_URL_CHARS = 500
+MAX_TEXT_CHARS = 10_000
 
 ViewKind = Literal["browser", "desktop"]
 
@@ -112,10 +111,10 @@ class LiveViews:
         yield LiveView(
             id="desktop",
             kind="desktop",
-            title=_clean(window.shown_name, MAX_TITLE_CHARS) if window else "",
-            program=_clean(window.program, MAX_URL_CHARS) if window else "",
+            title=_clean(window.shown_name) if window else "",
+            program=_clean(window.program) if window else "",
             used_at=latest.used_at,
-            label=join_labels((WINDOWS, *(view.label for view in views))),
+            label=join_labels((WINDOWS, *(view.label for _, view in desktop.list_views()))),
             camera=lambda: _ScreenCamera(self._desktop),
         )
 
@@ -159,17 +158,17 @@ def _list_tabs_of(browser: Browser) -> Iterator[LiveView]:
         yield LiveView(
             id=f"browser-{browser.number}-{tab.number}",
             kind="browser",
-            title=_clean(tab.title, MAX_TITLE_CHARS),
-            url=_clean(tab.url, MAX_URL_CHARS),
+            title=_clean(tab.title),
+            url=_clean(tab.url),
             used_at=browser.used_at,
             label=browser.label,
             camera=lambda tab=tab: TabCamera(tab),  # type: ignore[misc]
         )
 
 
-def _clean(text: str, most: int) -> str:
+def _clean(text: str) -> str:
     """What a page or a program says, on one line, with what nobody sees written out."""
-    return escape_invisible(" ".join(clean_text(text[:most]).split()))
+    return escape_invisible(" ".join(clean_text(text[:MAX_TEXT_CHARS]).split()))
 
 
 class _ScreenCamera:

@@ -511,7 +511,7 @@ def is_interrupt(body: Body, when: When, running: Turn | None) -> bool:
     """Whether it ends what the session is waiting for outside: a model, a tool, a person. `running`
     is its open turn, where that is known here: the button of another turn ends nothing."""
     if isinstance(body, Command) and body.turn:
-        return body.name == "stop" and running is not None and body.turn == running.id
+        return body.name == "stop" and running is not None and body.turn in running.answers
     if isinstance(body, Command):
         return body.name in ("stop", "undo", "retry")
     return when == "interrupt" or (isinstance(body, Rewind) and when != "queue")

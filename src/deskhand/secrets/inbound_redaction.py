@@ -45,6 +45,7 @@ class SecretHiding:
     def __init__(self, redact: Redactor) -> None:
         self._redact = redact
         self.stream = redact.stream
+        self.redact_text: Redact = redact
 
     def redact_event(self, event: e.AnyEvent) -> e.AnyEvent:
         return redact_event(event, self._redact)

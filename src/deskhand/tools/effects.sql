@@ -108,9 +108,11 @@ SELECT n, key, agent, session, person, tool, folder, what, at, undoes, undone_at
   (SELECT count(*) FROM effect_item WHERE effect = n)
 FROM effect WHERE session = ? AND undone_at IS NULL AND undoes IS NULL ORDER BY n DESC LIMIT ?
 
--- effect_files_since: whether calls of a conversation changed files since then, which are not undone --
-SELECT 1 FROM effect
-WHERE session = ? AND at >= ? AND folder NOT IN (?, ?) AND undone_at IS NULL AND undoes IS NULL LIMIT 1
+-- effect_files_since: whether calls of a conversation changed files since then, which are not undone; among its latest --
+SELECT 1 FROM (
+  SELECT at, folder, undone_at, undoes FROM effect WHERE session = ? ORDER BY n DESC LIMIT 200
+) AS latest
+WHERE at >= ? AND folder NOT IN (?, ?) AND undone_at IS NULL AND undoes IS NULL LIMIT 1
 
 -- effect_again: undos that may be taken back, the latest first --
 SELECT e.n, e.key, e.agent, e.session, e.person, e.tool, e.folder, e.what, e.at, e.undoes, e.undone_at,

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from ..types.errors import ToolError
 from .errors import HttpProblem, not_found, to_sentence
 from .media import file_response
 from .routing import Call, Endpoint
-from .screen_views import Screen
+from .screen_views import Screen, ScreenView
 from .visible_sessions import find_session, require_session
+
+MAX_TITLE_CHARS = 120
+MAX_URL_CHARS = 500
 
 
 async def list_views(call: Call) -> Screen:
     session = await find_session(call)
     if session is None:
         return Screen([])
-    return call.web.screen.list_views(call.principal, session)
+    found = call.web.screen.list_views(call.principal, session)
+    return replace(found, views=[_shorten(call, view) for view in found.views])
+
+
+def _shorten(call: Call, view: ScreenView) -> ScreenView:
+    """What is cut is redacted before: half a secret is not recognised."""
+    redact = call.web.redact
+    return replace(
+        view,
+        title=redact(view.title)[:MAX_TITLE_CHARS],
+        url=redact(view.url)[:MAX_URL_CHARS],
+        program=redact(view.program)[:MAX_TITLE_CHARS],
+    )
 
 
 async def get_picture(call: Call) -> Response:

@@ -46,9 +46,12 @@ from ..types.identity import Principal
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Text
 from .scope import SandboxProvider, ToolScopes, folders_without_secrets
-from .undo_subagents import MAX_TASKS, find_tasks_of_turns, list_entries_of_tasks, stop_tasks
+from .undo_subagents import find_tasks_of_turns, list_entries_of_tasks, stop_tasks
 
 log = logging.getLogger(__name__)
+
+MAX_TASKS_OF_TURN = 100
+"""So many of the latest tasks of sub-agents are looked at for changes of one turn."""
 
 _decode_label = msgspec.json.Decoder(Label).decode
 
@@ -284,7 +287,7 @@ class UndoJournal:
         for each in sessions:
             if await journal.has_changed_files(self._store, each, since):
                 return True
-            tasks = subagents_of(self._store, each, MAX_TASKS)
+            tasks = subagents_of(self._store, each, MAX_TASKS_OF_TURN)
             sessions += [task.session for task in tasks if task.at >= since]
         return False
 

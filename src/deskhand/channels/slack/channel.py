@@ -269,11 +269,12 @@ class SlackChannel:
     async def _remove_buttons(self, address: Address, message_id: str) -> None:
         """Let the message stand without its buttons, where it was pressed since the start: Slack
         takes all of its blocks or none."""
-        blocks = self._pressed.pop(message_id, None)
+        blocks = self._pressed.get(message_id)
         if blocks is not None:
             left = [each for each in blocks if each.get("type") != "actions"]
             about = {"channel": address.chat, "ts": parse_message_ts(message_id), "blocks": left}
             await self._call("chat.update", about, harmless=_GONE)
+            self._pressed.pop(message_id, None)
 
     async def acknowledge(self, inbound: Inbound) -> None:
         of = inbound.body.of if isinstance(inbound.body, Edit) else inbound.external_id

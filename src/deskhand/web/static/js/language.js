@@ -37,7 +37,7 @@ async function loadTexts(code) {
 const picked = pickLanguage();
 // Awaited here, so that the modules which import this one may use texts in their constants.
 const loaded = await loadTexts(picked);
-const texts = loaded?.texts ?? {};
+const texts = new Map(Object.entries(loaded?.texts ?? {}));
 
 /** The language of the page's texts, and with it of its dates and numbers. */
 export const language = loaded ? picked : ENGLISH;
@@ -60,20 +60,20 @@ export function chooseLanguage(code) {
 
 /** `text` in the reader's language, with `values` in place of `{name}`. */
 export function t(text, values) {
-  const said = texts[text] ?? text;
+  const said = tData(text);
   return values ? fill(said, values).join("") : said;
 }
 
 /** A text that comes from the server or from a list, such as what a setting does. */
-export const tData = (text) => texts[text] ?? text;
+export const tData = (text) => texts.get(text) || text; // empty: not translated yet
 
 /** `t` where a value may be an element: a list of what is shown one after the other. */
-export const tRich = (text, values) => fill(texts[text] ?? text, values);
+export const tRich = (text, values) => fill(tData(text), values);
 
 /** `one` or `more`, as the count wants it, which takes the place of `{count}`. */
 export function tCount(count, one, more, values) {
-  const said = texts[more];
-  const form = said ? (said[plurals.select(count)] ?? said.other) : count === 1 ? one : more;
+  const said = texts.get(more);
+  const form = said?.[plurals.select(count)] || said?.other || (count === 1 ? one : more);
   return fill(form, { count, ...values }).join("");
 }
 

@@ -111,7 +111,9 @@ function Step({ step, title, number, state, about, isOpen, toggle, leave, childr
             ${state === "done" ? html`<${Icon} name="check" />` : number}
           </span>
           <span class="grow">
-            <span class="step-title">${title}</span>
+            <span class="step-title">
+              ${title}${state === "done" && html`<span class="sr">, ${t("done")}</span>`}
+            </span>
             <span class="small muted">
               ${state === "skipped" ? t("Skipped") : state === "done" ? about : NOTES[step]}
             </span>
@@ -147,14 +149,14 @@ function describeStep(step, view) {
   if (step === "permissions") return view.permission_mode;
   if (step === "job") return t("At least one is there.");
   const names = view.channels.filter((one) => one.connected).map((one) => one.title);
-  return names.join(", ") || view.connected?.name;
+  return names.join(", ") || view.connected?.name || t("At least one is there.");
 }
 
 function drawStep(step, view, setView, reload) {
   const setPermissionMode = (mode) =>
     attempt(async () =>
       setView(await post("/api/setup/permission-mode", { permission_mode: mode })),
-    );
+    ).then(() => announce(t("Saved")));
   const savePerson = submitFields(async (fields) => {
     const answer = await post("/api/setup/person", fields);
     setView(answer);
