@@ -19,6 +19,8 @@ from typing import Any
 from deskhand.channels.guides import GUIDES
 from deskhand.jobs.blueprints import BLUEPRINTS, CRON_DAYS
 from deskhand.policy.permission_modes import PERMISSION_MODES
+from deskhand.runtime.onboarding import EXAMPLE_REQUESTS
+from deskhand.runtime.screen_api import ELSEWHERE, WITHHELD
 from deskhand.types.commands import COMMANDS
 from deskhand.web.previews import DOCUMENT_NOTE
 
@@ -62,7 +64,7 @@ def _server_texts() -> Iterator[str]:
         yield command.help
     yield from PERMISSION_MODES.values()
     yield from CRON_DAYS
-    yield DOCUMENT_NOTE
+    yield from (DOCUMENT_NOTE, ELSEWHERE, WITHHELD, *EXAMPLE_REQUESTS)
     for blueprint in BLUEPRINTS:
         yield from filter(None, (blueprint.title, blueprint.about, blueprint.when))
         yield from (slot.question for slot in blueprint.slots)

@@ -182,14 +182,14 @@ def test_what_is_in_the_way_is_said_and_the_last_picture_stays(routed_page: Page
     picture = panel.get_by_role("img", name="What Deskhand sees: Shop")
     expect(picture).to_be_visible()
     answers.problem = 'The page shows the alert "Sure?", and nothing else now.'
-    expect(panel.get_by_role("alert")).to_have_text(answers.problem)
+    expect(panel.locator(".note.warn")).to_have_text(answers.problem)
     expect(picture).to_be_visible()
     answers.problem = ""
-    expect(panel.get_by_role("alert")).to_have_count(0)
+    expect(panel.locator(".note.warn")).to_have_count(0)
 
     page.unroute(LIST)
     page.route(LIST, lambda route: route.abort())
-    expect(panel.get_by_role("alert")).to_contain_text("Deskhand is not reached")
+    expect(panel.locator(".note.warn")).to_contain_text("Deskhand is not reached")
     expect(picture).to_be_visible()
 
     page.unroute(LIST)
@@ -219,7 +219,7 @@ def test_it_is_there_for_everybody(browser: Browser, desk: Desk, signed: Storage
     answers.views = [long, view("browser-1-2", "Bank")]
     answers.problem = "The page shows the alert, and nothing else now."
     panel = open_panel(page)
-    expect(panel.get_by_role("alert")).to_be_visible()
+    expect(panel.locator(".note.warn")).to_be_visible()
     page.evaluate(AXE.read_text())
     found: dict[str, list[str]] = {}
     for look, (scheme, width, height) in LOOKS.items():

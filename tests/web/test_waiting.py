@@ -128,6 +128,7 @@ async def test_commands_and_folders_are_listed(held: tuple[Served, HeldModel]) -
     _, eve = await served.token("eve")
     of_owner = {row["name"] for row in await served.owner.get("/api/commands")}
     of_eve = {row["name"] for row in await eve.get("/api/commands")}
+    assert "document" not in of_owner, "it is for chat programs"
     assert {"stop", "model"} <= of_eve and of_owner - of_eve == {"skills", "restart"}
 
     assert await served.owner.get("/api/folders") == {"folders": [], "archived": 0}

@@ -7,12 +7,14 @@ import msgspec
 
 class ChatCommand(msgspec.Struct, frozen=True):
     """`role` is needed to use it; '' for everyone who may talk here. What a command does stands in
-    `assembly.chat_commands`, and in `agent.admit_messages` where it `needs_log`."""
+    `assembly.chat_commands`, and in `agent.admit_messages` where it `needs_log`. `in_chats`:
+    only chat programs offer it, as nothing else can do it."""
 
     name: str
     help: str
     role: str = ""
     needs_log: bool = False
+    in_chats: bool = False
 
 
 COMMANDS: dict[str, ChatCommand] = {
@@ -25,7 +27,7 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("cost", "what this conversation has used, and what is left of the budgets"),
         ChatCommand("undo", "take back the last turn, or as many as you say", needs_log=True),
         ChatCommand("retry", "take back the last turn and send its message again", needs_log=True),
-        ChatCommand("document", "send my last answer as a file", needs_log=True),
+        ChatCommand("document", "send my last answer as a file", needs_log=True, in_chats=True),
         ChatCommand(
             "branch", "go on from here in a second conversation; this one stays", needs_log=True
         ),

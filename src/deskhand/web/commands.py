@@ -20,7 +20,7 @@ async def list_commands(call: Call) -> list[CommandView]:
     return [
         CommandView(command.name, command.help)
         for command in COMMANDS.values()
-        if not command.role or command.role in roles
+        if not command.in_chats and (not command.role or command.role in roles)
     ]
 
 

@@ -7,7 +7,7 @@ import { Find, finding } from "./find.js";
 import { countOpen } from "./first-steps.js";
 import { allText } from "./fold-items.js";
 import { Icon, IconButton } from "./icons.js";
-import { t, tCount, tRich } from "./language.js";
+import { t, tCount, tData, tRich } from "./language.js";
 import { html, useEffect, useState } from "./lib.js";
 import { currentSession } from "./list.js";
 import { useFetch } from "./panels/parts.js";
@@ -228,7 +228,7 @@ function FirstVisit() {
   const asked = useFetch(hasScope("admin") ? "/api/setup" : "");
   const setup = asked.data;
   const known = setup || asked.error || !hasScope("admin");
-  const own = setup?.demo && setup.examples.map((text) => [text]);
+  const own = setup?.demo && setup.examples.map((text) => [tData(text), text]);
   const stepsLeft = setup && !setup.demo ? countOpen(setup.done) : 0;
   const place = route.value;
   useEffect(() => {
@@ -271,9 +271,9 @@ function FirstVisit() {
           (own?.length ? own : EXAMPLES).slice(0, 3).map(
             ([title, text]) => html`
                 <li key=${title}>
-                  <button type="button" onClick=${() => sendMessage(text ?? title, [], "steer")}>
+                  <button type="button" onClick=${() => sendMessage(text, [], "steer")}>
                     <strong>${title}</strong>
-                    ${text && html`<span>${text}</span>`}
+                    ${!setup?.demo && html`<span>${text}</span>`}
                   </button>
                 </li>
               `,

@@ -4,7 +4,7 @@ import { sessionPath } from "../api.js";
 import { showFork } from "../branch-origin.js";
 import { formatDateTime } from "../format.js";
 import { locale, t } from "../language.js";
-import { html, useEffect } from "../lib.js";
+import { html, useEffect, useRef } from "../lib.js";
 import { narrow, panel, route, sessionHref } from "../state.js";
 import { talk } from "../talk.js";
 import { Empty, Loaded, useFetch } from "./parts.js";
@@ -27,7 +27,10 @@ let followed = false;
 export function Branches() {
   const found = useFetch(sessionPath(route.value.name, "/branches"));
   const lastEvent = talk.value.n;
+  const seen = useRef(lastEvent); // what is loaded first has all until here
   useEffect(() => {
+    if (seen.current === lastEvent) return undefined;
+    seen.current = lastEvent;
     const timer = setTimeout(found.reload, SOON_MS);
     return () => clearTimeout(timer);
   }, [lastEvent]);

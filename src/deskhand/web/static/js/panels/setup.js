@@ -239,15 +239,16 @@ function Ready({ view }) {
       }
     >
       <ul class="examples">
-        ${view.examples.map(
-          (text) => html`
+        ${view.examples.map((text) => {
+          const said = view.demo ? text : tData(text); // the script knows the English words alone
+          return html`
             <li key=${text}>
-              <button type="button" onClick=${() => sendMessage(text, [], "steer", "")}>
-                <strong>${text}</strong>
+              <button type="button" onClick=${() => sendMessage(said, [], "steer", "")}>
+                <strong>${tData(text)}</strong>
               </button>
             </li>
-          `,
-        )}
+          `;
+        })}
       </ul>
       <p class="small">
         <a href="#/settings/health">${t("See whether all is well")}</a>
