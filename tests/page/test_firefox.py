@@ -226,7 +226,7 @@ def test_what_is_done_in_the_list(tab: Tab) -> None:
     tab.press("Enter")
     tab.click("button", "Money 1")
     tab.find("link", "the taxes", inside="section[aria-label=Folders]")
-    choose(tab, "the taxes", "Archive Comes back when somebody writes in it")
+    choose(tab, "the taxes", "Move to archive Comes back when somebody writes in it")
     tab.click("button", "Archive 1")
     tab.find("link", "the taxes")
     choose(tab, "the taxes", "Erase", "Yes, erase it for good")

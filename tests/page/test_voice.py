@@ -593,7 +593,7 @@ def test_what_is_set_up_meanwhile_is_offered(
         expect(mic(page)).to_have_count(0)
         for name in ("models", "usage", "setup"):
             page.goto(f"/#/settings/{name}")
-        page.get_by_role("heading", name="You", exact=True).wait_for()
+        page.locator("#step-person").wait_for()
         assert asked == 1
 
         hears = True
