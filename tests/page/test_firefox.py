@@ -301,7 +301,7 @@ def test_every_page_of_the_settings(tab: Tab) -> None:
     found: dict[str, list[str]] = {}
     for panel in PANELS:
         tab.evaluate(f"void (location.hash = '#/settings/{panel}')")
-        tab.see(".page .section, .page .rows, .page .none")
+        tab.see(".page .section, .page .rows, .page .none, .page .steps")
         found |= look(tab, panel, ALL)
     assert found == {}
 

@@ -157,7 +157,7 @@ def test_nothing_at_all_in_lists_and_settings(
         page.keyboard.press("Escape")
         for panel in PANELS:
             page.goto(f"{desk.url}/#/settings/{panel}")
-            page.locator(".page .section, .page .rows, .page .none").first.wait_for()
+            page.locator(".page .section, .page .rows, .page .none, .page .steps").first.wait_for()
             look(f"{panel} {width}")
             assert page.evaluate("document.documentElement.scrollWidth") <= width, panel
     assert not any(found.values()), found
