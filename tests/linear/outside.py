@@ -118,6 +118,7 @@ TOO_DEEP: Final[dict[str, str]] = {
     "tools/define.py:decode_json": "it says so, and who calls it refuses the call",
     "agent/trace.py:read_request": "what our own journal has shown",
     "memory/queries.py:source_text": "our own log",
+    "store/branches.py:_beginning": "our own log",
     "jobs/text.py:": "a zone that was checked when the job was written",
     "mcp/own_server.py:_sessions": "what our own API has answered",
     "mcp/own_server.py:_job_names": "what our own API has answered",
