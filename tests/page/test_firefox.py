@@ -418,6 +418,7 @@ def test_everything_by_keyboard(tab: Tab) -> None:
     tab.press("Enter")
     tab.wait_until("document.documentElement.dataset.theme === 'dark'")
     tab.press("Control+/")
+    tab.wait_until("document.activeElement.id === 'search'")
     tab.type("two")
     tab.see(".side h3", "In conversations")
     tab.press("ArrowDown")
