@@ -54,6 +54,7 @@ def test_nothing_serious_stands_in_the_way(
         page.context.add_cookies(
             [{"name": cookie["name"], "value": cookie["value"], "url": desk.url}]
         )
+    page.set_viewport_size({"width": 1440, "height": 900})  # the one before left a phone
     page.goto("about:blank")
     page.goto(f"{desk.url}/#/")
     page.get_by_label("Message to Deskhand").wait_for()
