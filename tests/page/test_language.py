@@ -28,14 +28,14 @@ OWN = " ".join(
     " ".join(file.read_text().split()) for file in sorted((page_texts.STATIC / "js").rglob("*.js"))
 )
 NAMES = {
-    *("Deskhand", "owner", "desk", ": desk", "openai", "read_file", "Models", "Address"),
+    *("Deskhand", "owner", "desk", ": desk", "openai", "read_file", "Models"),
     *(guide.title for guide in page_texts.GUIDES.values()),
     *page_texts.PERMISSION_MODES,
     *(f"/{name}" for name in page_texts.COMMANDS),
 }
 """What is called so in every language, or by the server."""
 IDENTIFIER = re.compile(r"[a-z_]+")
-"""So tools, presets and people are called; no label of the page is."""
+"""So tools, presets and people are called. A label of one small word is not told from these."""
 BEGIN, END = "⟦", "⟧"
 SEEN = """() => {
   const isData = (element) => element.closest(".answer, .md, pre, code");

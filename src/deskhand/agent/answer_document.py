@@ -11,11 +11,11 @@ from .rewind import RewindView
 
 DEFAULT_NAME = "answer.md"
 MAX_NAME_CHARS = 60
-DOCUMENT_MIME = "text/markdown"
-_FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 MAX_HEADING_CHARS = 300
 MAX_SEARCHED_CHARS = 20_000
 """A heading further down names nothing."""
+DOCUMENT_MIME = "text/markdown"
+_FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _NOT_IN_NAMES = re.compile(r"[^\w\s.,()+&'-]|_")
@@ -40,9 +40,9 @@ def find_answer(past: RewindView, command: Command) -> str:
 def is_out_of_date(past: RewindView, command: Command) -> bool:
     """Whether a button was pressed that can do nothing any more: its turn was undone, or is no
     longer the last one, or the document was sent already."""
-    turns = [turn.said[0].inbox_id for turn in past.turns_at(len(past.log))]
     if not command.turn:
         return False
+    turns = [turn.said[0].inbox_id for turn in past.turns_at(len(past.log))]
     if command.name != "document":
         return command.turn not in turns[:1]
     return command.turn not in turns or any(

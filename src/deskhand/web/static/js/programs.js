@@ -1,7 +1,7 @@
 // The programs of small models: what they change, what came of them, and the question before a run.
 
 import { Diff, displayPath, escapeInvisible } from "./diff.js";
-import { capitalize } from "./format.js";
+import { capitalize, formatList } from "./format.js";
 import { t, tCount, tRich } from "./language.js";
 import { html } from "./lib.js";
 import { developer } from "./state.js";
@@ -90,7 +90,7 @@ export function describeOutcome(came) {
   if (came.stopped) return t("stopped: {reason}", { reason: came.stopped });
   if (came.failed) return t("failed: {reason}", { reason: came.failed });
   if (came.needs) return t("needs {tool} first", { tool: came.needs.tool });
-  const tools = [...new Set(came.calls.map((call) => call.tool))].join(t(" and "));
+  const tools = formatList([...new Set(came.calls.map((call) => call.tool))]);
   if (came.changes.length) {
     const changes = describeChanges(came.changes);
     return tools

@@ -1,7 +1,7 @@
 // The step of a model: one on this machine, or one at a provider, whose key is tested first.
 
 import { get, post } from "../api.js";
-import { formatBytes } from "../format.js";
+import { formatBytes, formatDuration } from "../format.js";
 import { t } from "../language.js";
 import { html, useState } from "../lib.js";
 import { announce, attempt } from "../state.js";
@@ -15,11 +15,11 @@ const describePull = ({ model, done, size }) =>
   });
 
 function describeProbe({ model, first_s, said, tools }) {
-  const values = { model, seconds: first_s.toFixed(1), answer: said };
+  const values = { model, time: formatDuration(first_s), answer: said };
   return tools
-    ? t("{model} answered after {seconds} s: “{answer}”, and it calls tools.", values)
+    ? t("{model} answered after {time}: “{answer}”, and it calls tools.", values)
     : t(
-        "{model} answered after {seconds} s: “{answer}”. It did not call a tool: files and commands will be hard for it.",
+        "{model} answered after {time}: “{answer}”. It did not call a tool: files and commands will be hard for it.",
         values,
       );
 }

@@ -154,9 +154,10 @@ function describeStep(step, view) {
 
 function drawStep(step, view, setView, reload) {
   const setPermissionMode = (mode) =>
-    attempt(async () =>
-      setView(await post("/api/setup/permission-mode", { permission_mode: mode })),
-    ).then(() => announce(t("Saved")));
+    attempt(async () => {
+      setView(await post("/api/setup/permission-mode", { permission_mode: mode }));
+      announce(t("Saved"));
+    });
   const savePerson = submitFields(async (fields) => {
     const answer = await post("/api/setup/person", fields);
     setView(answer);
