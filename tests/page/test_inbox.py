@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-from playwright.sync_api import Page, expect
+import json
 
-from .conftest import say
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from .conftest import comes_true, say
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -37,3 +39,16 @@ def test_what_failed_and_what_waits_is_in_the_inbox(page: Page) -> None:
     page.get_by_role("link", name="Inbox").click()
     failed.get_by_role("link").click()
     expect(page.get_by_text("the key is wrong").first).to_be_visible()
+
+
+def test_the_title_counts_what_fails_elsewhere(page: Page, context: BrowserContext) -> None:
+    page.goto("/#/inbox")
+    page.get_by_role("heading", name="Inbox").wait_for()
+    page.wait_for_load_state("networkidle")
+    before = page.title()
+    other = context.new_page()
+    other.goto("/")
+    say(other, "fail with this")
+    expect(other.get_by_text("the key is wrong").first).to_be_visible()
+    comes_true(page, f"document.title !== {json.dumps(before)}")
+    assert page.title().startswith("(") and page.title().endswith("Inbox · Deskhand")

@@ -138,7 +138,7 @@ async def test_where_scripts_lead_is_where_it_is_from(web: Web, site: LocalSite)
 async def test_it_asks_nobody_but_the_site(web: Web, site: LocalSite) -> None:
     """Neither its maker, nor name servers, nor anything beside the proxy; and its network_user carries
     no secrets."""
-    await web("/")
+    await web("/", wait_s=3)
     assert {use.host for use in web.uses if not use.refused} == {site.host}
     assert {use.host for use in web.uses if use.refused} <= {"127.0.0.1"}
     assert [network_user.public for network_user in web.network_users] == [True]

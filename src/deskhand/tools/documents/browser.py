@@ -54,6 +54,8 @@ CONFINED_FLAGS = (
     # What it would ask its maker by itself goes nowhere.
     "--google-base-url=http://127.0.0.1:9",
     "--gaia-url=http://127.0.0.1:9",
+    # Version 156 asks for parts of itself although their updates are switched off.
+    "--component-updater=url-source=http://127.0.0.1:9/",
     "--disable-field-trial-config",
     "--disable-search-engine-choice-screen",
     "--disable-client-side-phishing-detection",

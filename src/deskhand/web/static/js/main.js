@@ -9,7 +9,7 @@ import { Icon, IconButton } from "./icons.js";
 import { countInbox, inboxCount } from "./inbox-count.js";
 import { t } from "./language.js";
 import { useLazyComponent } from "./lazy-component.js";
-import { html, render, useEffect, useState } from "./lib.js";
+import { effect, html, render, useEffect, useState } from "./lib.js";
 import { currentSession, refreshCurrentRow, sessions, watchSessions } from "./list.js";
 import { MenuLayer } from "./menu.js";
 import { Palette } from "./palette.js";
@@ -88,6 +88,15 @@ function Login() {
   `;
 }
 
+/** In the tab: how much is new or waits, and what is looked at. */
+function showTitle() {
+  const { place, name } = route.value;
+  const places = { settings: t("Settings"), inbox: t("Inbox") };
+  const title = places[place] ?? (name && (talk.value.title || currentSession.value?.title));
+  const count = inboxCount.value ? `(${inboxCount.value}) ` : "";
+  document.title = `${count}${title ? `${title} · ` : ""}Deskhand`;
+}
+
 function App() {
   useEffect(() => {
     checkHealth();
@@ -110,13 +119,7 @@ function App() {
   useEffect(() => {
     if (online.value) resendMessages();
   }, [online.value]);
-  useEffect(() => {
-    const places = { settings: t("Settings"), inbox: t("Inbox") };
-    const title =
-      places[place.place] ?? (place.name && (talk.value.title || currentSession.value?.title));
-    const count = inboxCount.value ? `(${inboxCount.value}) ` : "";
-    document.title = `${count}${title ? `${title} · ` : ""}Deskhand`;
-  });
+  useEffect(() => effect(showTitle), []);
   return html`
     <div
       class="app"
