@@ -251,53 +251,6 @@ async def until_answered(served: Served, external_ids: set[str], session: str = 
 
 
 @pytest.mark.timeout(120)
-async def test_fifty_others_wait_no_longer_while_one_floods(tmp_path: Path) -> None:
-    """Two hundred messages a second of one, twice what is asked of us: of the others' waits the
-    95th percentile is at most twice that of a quiet service, before or after, on the same machine
-    with the same load."""
-
-    async with serving(tmp_path, ScriptedModel(latency_s=0.3)) as served:
-
-        async def waits(names: str, for_s: float) -> list[float]:
-            """How long each of fifty waits for an answer, who write one after the other; the
-            longest last."""
-            took: list[float] = []
-
-            async def one(number: int) -> None:
-                await anyio.sleep(for_s * number / 50)
-                began = anyio.current_time()
-                await tell(served, "hello", name=f"{names}{number}")
-                await until_ended(served, 1, name=f"{names}{number}")
-                took.append(anyio.current_time() - began)
-
-            async with anyio.create_task_group() as tasks:
-                for number in range(50):
-                    tasks.start_soon(one, number)
-            return sorted(took)
-
-        taken: list[int] = []
-
-        async def send(number: int) -> None:
-            status, answer = await tell(served, f"flood {number}", name="flood", id=f"f{number}")
-            assert status == 202, answer
-            taken.append(number)
-
-        async def flood() -> None:
-            async with anyio.create_task_group() as tasks:
-                for number in range(1000):
-                    tasks.start_soon(send, number)
-                    await anyio.sleep(0.005)
-
-        quiet = await waits("quiet", 2.5)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(flood)
-            busy = await waits("busy", 5.0)
-        assert len(taken) == 1000
-        after = await waits("after", 2.5)
-        assert busy[47] <= 2 * max(quiet[47], after[47]), (quiet[47], busy[47], after[47])
-
-
-@pytest.mark.timeout(120)
 async def test_one_who_floods_holds_nobody_up(served: Served) -> None:
     """A thousand messages of one, all at once; the others are answered before those are, and none
     is lost."""

@@ -4,6 +4,7 @@ somebody asks. Nothing is opened, and nothing that an agent does is changed or w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Literal, Protocol
 
 import anyio
@@ -15,6 +16,7 @@ from ..types.errors import ToolError
 from ..types.labels import Label, join_labels
 from ..types.messages import clean_text
 from .browser.browsers import Browser, Browsers
+from .browser.tab import Tab
 from .browser.tab_picture import TabCamera
 from .desktop.host import DesktopHost
 from .desktop.picture import encode_picture
@@ -162,8 +164,12 @@ def _list_tabs_of(browser: Browser) -> Iterator[LiveView]:
             url=_clean(tab.url),
             used_at=browser.used_at,
             label=browser.label,
-            camera=lambda tab=tab: TabCamera(tab),  # type: ignore[misc]
+            camera=partial(TabCamera, tab, partial(_is_in_front, browser, tab)),
         )
+
+
+def _is_in_front(browser: Browser, tab: Tab) -> bool:
+    return browser.current is tab
 
 
 def _clean(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
 from typing import Any
 
 from ...types.errors import ToolError
@@ -18,17 +19,21 @@ MAX_PASSWORDS = 50
 
 
 class TabCamera:
-    """Takes pictures of one tab. A page that is busy is not asked for a second one before it has
-    given the first."""
+    """Takes pictures of one tab, while it `is_in_front`. A page that is busy is not asked for a
+    second one before it has given the first."""
 
-    def __init__(self, tab: Tab) -> None:
+    def __init__(self, tab: Tab, is_in_front: Callable[[], bool]) -> None:
         self._tab = tab
+        self._is_in_front = is_in_front
         self._asked: PendingCall | None = None
 
     async def take(self, timeout_s: float) -> bytes:
-        """A JPEG of what the tab shows. Raises ToolError where there is none now: the page asks
-        something, hangs, or shows what is in a password field."""
+        """A JPEG of what the tab shows. Raises ToolError where there is none now: another tab is
+        looked at, the page asks something, hangs, or shows what is in a password field."""
         tab = self._tab
+        if not self._is_in_front():
+            # Chromium 156 gives one picture of a hidden tab, and never answers for the next.
+            raise ToolError("the agent looks at another tab: this one is not drawn meanwhile")
         if tab.dialog is not None:
             raise ToolError(f"the page shows {describe_dialog(tab.dialog)}, and nothing else now")
         try:
