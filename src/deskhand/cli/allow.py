@@ -8,14 +8,11 @@ from pathlib import Path
 import click
 
 from ..config.clock import SystemClock
-from ..sandbox.base import Mount
-from ..sandbox.launcher import check_mounts
+from ..runtime.folder_grants import allow_folder, resolve_folder, revoke_folder
 from ..store.queries import (
     PathGrant,
-    drop_path_grant,
     drop_standing_grant,
     path_grants_of,
-    set_path_grant,
     standing_grants,
 )
 from ..store.sql_store import SqlStore
@@ -75,28 +72,15 @@ def path_(folder: str, write: bool, outside: bool, agent: str, config: str | Non
         fail("--outside applies to writing only: add --write", USAGE)
     settings = load_settings(config)
     name = resolve_agent(settings, agent)
-    real = Path(folder).expanduser().resolve()
-    if real.is_file():
-        command = f"deskhand allow path {shlex.quote(str(real.parent))}"
-        if write:
-            command += " --write"
-        fail(f"{folder!r} is a file; allow the folder that holds it: {command}", USAGE)
-    if not real.is_dir():
-        fail(f"there is no folder {folder!r}", USAGE)
     try:
-        settings.agent(name)
-        check_mounts([Mount(str(real))])
+        real = resolve_folder(settings, name, folder, write=write)
     except DeskhandError as error:
         fail(str(error), USAGE)
-    if settings.home.is_protected(real, write):
-        fail(
-            f"{str(real)!r} contains Deskhand's own files and keys; allow a different folder", USAGE
-        )
 
     async def use(store: SqlStore) -> None:
-        grant = PathGrant(str(real), write, SystemClock().now(), ME.id, outside)
-        await store.change(set_path_grant(name, grant))
-        quoted = shlex.quote(str(real))
+        grant = PathGrant(real, write, SystemClock().now(), ME.id, outside)
+        await store.change(allow_folder(name, grant))
+        quoted = shlex.quote(real)
         if write:
             click.echo(f"{name} may now read and write files in {real}")
             click.echo(f"See and review what it changes there: deskhand written {quoted}")
@@ -167,14 +151,17 @@ def revoke(what: str, agent: str, config: str | None) -> None:
 
     async def use(store: SqlStore) -> None:
         changes = list[Change]()
+        count = 0
         for name in (agent,) if agent else settings.agents:
             for folder in await path_grants_of(store, name):
                 if folder.path in (what, real):
-                    changes.append(drop_path_grant(name, folder.path))
+                    changes += revoke_folder(name, folder.path, SystemClock().now(), ME.id)
+                    count += 1
         if not changes and len(what) >= 6:
             for grant in await standing_grants(store, ME):
                 if grant.id.startswith(what):
                     changes.append(drop_standing_grant(grant.id))
+                    count += 1
         if not changes:
             fail(
                 f"no access is granted for {what!r}; list what is granted with: deskhand "
@@ -182,6 +169,6 @@ def revoke(what: str, agent: str, config: str | None) -> None:
                 FAILED,
             )
         await store.change(changes)
-        click.echo(f"Revoked: {len(changes)}")
+        click.echo(f"Revoked: {count}")
 
     with_store(settings, use)

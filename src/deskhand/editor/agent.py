@@ -39,7 +39,8 @@ from acp.schema import (
 
 from ..models.pictures import detect_media_type
 from ..runtime.app import App
-from ..store.queries import PathGrant, set_path_grant
+from ..runtime.folder_grants import allow_folder
+from ..store.queries import PathGrant
 from ..tools.aliases import TOOL_ALIASES
 from ..tools.queries import load_tasks, read_file_marks
 from ..types.diffs import CallDiff
@@ -339,7 +340,7 @@ class EditorAgent:
         if is_allowed:
             now = self._app.parts.clock.now()
             grant = PathGrant(str(folder), choice == "write", now, self._owner.id, False)
-            await self._app.store.change(set_path_grant(self._agent, grant))
+            await self._app.store.change(allow_folder(self._agent, grant))
         done = acp.update_tool_call("folder", status="completed" if is_allowed else "failed")
         await self._client.session_update(opened.name, done)
 

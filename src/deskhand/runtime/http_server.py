@@ -33,6 +33,7 @@ from ..web.protocols import AgentServer, Web
 from ..web.settings import GOOGLE, WebConfig, allowed_hosts, allowed_origins, check_exposure
 from ..web.sign_in import SignIn
 from ..web.sockets import FRAME_BYTES
+from .access_api import AccessApi
 from .admin_api import RunningAdmin
 from .app import App
 from .channel_webhooks import ChannelWebhooks
@@ -141,6 +142,7 @@ class AppServer:
             memory=MemoryApi(app.features.host, app.features.remembering.memory),
             proposals=ProposalsApi(app.features.host, app.features.reviewing.proposals),
             held=HeldApi(app.features.host),
+            access=AccessApi(app.features.host),
             setup=Onboarding(app, self._models, tasks, app.current.reload),
             speech=SpeechApi(app.speech),
             screen=ScreenApi(app),

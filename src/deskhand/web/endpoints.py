@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from . import (
     a2a,
+    access,
     admin,
     alerts,
     blobs,
@@ -83,6 +84,7 @@ MODULES = (
     proposals,
     push,
     held_files,
+    access,
     compat_computer,
     compat_openagent,
     compat_operator,

@@ -26,6 +26,7 @@ from ..types.people import Identity, People
 from ..types.push import PushDevices
 from ..types.shares import Shares
 from ..types.webhooks import WebhookAnswer, WebhookRequest
+from .access_views import AccessView
 from .alert_views import AlertView
 from .held_views import HeldView, SeenView
 from .job_views import (
@@ -362,6 +363,22 @@ class HeldFilesBackend(Protocol):
     async def approve(self, principal: Principal, path: str, digest: str) -> list[HeldView]: ...
 
 
+class AccessBackend(Protocol):
+    """What agents may use beyond their workspace, for owners only. Every method raises Refused."""
+
+    async def list_access(self, principal: Principal) -> AccessView: ...
+
+    async def allow_folder(
+        self, principal: Principal, agent: str, path: str, *, write: bool
+    ) -> AccessView:
+        """Raises ConfigError for a folder that no agent may have."""
+        ...
+
+    async def revoke_folder(self, principal: Principal, agent: str, path: str) -> AccessView: ...
+
+    async def revoke_host(self, principal: Principal, agent: str, host: str) -> AccessView: ...
+
+
 class SetupBackend(Protocol):
     """The first setup: model, provider key, channel, name. Every method raises ConfigError, whose
     message says the next step."""
@@ -448,6 +465,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     memory: MemoryBackend
     proposals: ProposalsBackend
     held: HeldFilesBackend
+    access: AccessBackend
     setup: SetupBackend
     speech: SpeechBackend
     screen: ScreenBackend

@@ -6,7 +6,7 @@ import { capitalize, formatDateTime, formatTime } from "./format.js";
 import { Icon } from "./icons.js";
 import { t, tCount } from "./language.js";
 import { html, useState } from "./lib.js";
-import { describeCall } from "./plain-words.js";
+import { describeCall, quote } from "./plain-words.js";
 import { findPlan, PlanApproval } from "./plan.js";
 import { describeChanges, parseRun, RUN, RunApproval } from "./programs.js";
 import { hasScope } from "./state.js";
@@ -29,6 +29,23 @@ const MEANS = {
     "Identical calls are blocked without asking, until you take it back in Settings, Approvals.",
   ),
 };
+/** A host has no other arguments: what holds for exactly this call holds for the host. */
+const describeHost = (host) => ({
+  words: {
+    ...WORDS,
+    once: t("Allow in this conversation"),
+    always: t("Always allow {host}", { host }),
+    never: t("Never allow {host}", { host }),
+  },
+  means: {
+    ...MEANS,
+    once: t("Commands of this conversation may reach it. In another one you are asked again."),
+    always: t(
+      "Commands may reach it without asking, until you take it back in Settings, Approvals. After something untrusted was read, you are asked again.",
+    ),
+    never: t("It is refused without asking, until you take it back in Settings, Approvals."),
+  },
+});
 const MEANS_ALL = {
   once: t("All of them are done this once. Next time you are asked again."),
   each: t("You are asked about each of them by itself."),
@@ -122,7 +139,12 @@ function formatRequest(ask, together, run) {
 function Approval({ ask }) {
   const run = findProgram(ask);
   const together = ask.choices.includes("each");
-  const words = together ? ALL : WORDS;
+  const host = ask.call?.name === "request_host" && ask.call.args?.host;
+  const { words, means } = together
+    ? { words: ALL, means: MEANS_ALL }
+    : host
+      ? describeHost(quote(host))
+      : { words: WORDS, means: MEANS };
   const [explained, setExplained] = useState("once");
   const [busy, setBusy] = useState("");
   const answerApproval = async (choice) => {
@@ -168,7 +190,7 @@ function Approval({ ask }) {
                   `,
                 )}
               </div>
-              <p class="small means" id="means">${(together ? MEANS_ALL : MEANS)[explained]}</p>
+              <p class="small means" id="means">${means[explained]}</p>
             `
           : html`<p class="small">${t("Somebody with the role approver or owner has to answer this.")}</p>`
       }

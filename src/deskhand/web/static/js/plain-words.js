@@ -7,7 +7,7 @@ const MAX_CHARS = 60;
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** A value as it is shown within a sentence: short, and without characters that nobody sees. */
-function quote(value) {
+export function quote(value) {
   const text = String(value ?? "").replace(UNSEEN, "�");
   return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS - 1)}…` : text;
 }

@@ -7,7 +7,7 @@ import { t, tCount } from "./language.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, useEffect, useState } from "./lib.js";
 import { describeRehearsal, lineOf, ProgramDetails, REHEARSE, RUN } from "./programs.js";
-import { developer } from "./state.js";
+import { developer, hasScope } from "./state.js";
 import { copyText } from "./text.js";
 import { WatchLink } from "./watch-link.js";
 
@@ -53,6 +53,7 @@ const STATES = {
 const SPAWNING = new Set(["spawn_agent", "subagents", "task", "delegate", "localagents"]);
 const TONES = { waits: "warn", running: "" };
 const SHOWN_CHARS = 20000;
+const OUTSIDE = " is outside the workspace, so it is not ";
 
 export function Tool({ item, output = "", early = null }) {
   const status = early && item.status === "running" ? early.status : item.status;
@@ -98,6 +99,12 @@ export function Tool({ item, output = "", early = null }) {
       </button>
       <${WatchLink} item=${item} running=${running} />
       ${SPAWNING.has(item.name) && html`<${LazySubagents} item=${item} running=${running} />`}
+      ${
+        status === "error" &&
+        text.includes(OUTSIDE) &&
+        hasScope("admin") &&
+        html`<${LazyFolderAccess} item=${item} text=${text} />`
+      }
       ${!shown && lines && html`<pre class="tool-live" aria-hidden="true">${lines}</pre>`}
       ${
         shown &&
@@ -140,6 +147,13 @@ function LazySubagents({ item, running }) {
   const load = () => import("./subagents.js").then((found) => found.Subagents);
   const Drawn = useLazyComponent("subagents", load);
   return Drawn ? html`<${Drawn} item=${item} running=${running} />` : null;
+}
+
+/** The folder that a call could not use, with a way to allow it. */
+function LazyFolderAccess({ item, text }) {
+  const load = () => import("./panels/folder-access.js").then((found) => found.FolderAccess);
+  const Drawn = useLazyComponent("folder-access", load);
+  return Drawn ? html`<${Drawn} item=${item} text=${text} />` : null;
 }
 
 function drawResult(text, running) {

@@ -7,6 +7,7 @@ import { t, tRich } from "../language.js";
 import { html, useEffect } from "../lib.js";
 import { asks } from "../list.js";
 import { announce, attempt, hasScope, sessionHref } from "../state.js";
+import { Access } from "./access.js";
 import { ConfirmButton, Empty, Loaded, Section, useFetch } from "./parts.js";
 
 const WORDS = {
@@ -62,6 +63,7 @@ export function Approvals() {
               : html`<${Empty}>${t("No standing answers. “Always allow exactly this” adds one.")}<//>`}
         <//>
       <//>
+      ${hasScope("admin") && html`<${Access} />`}
     </div>
   `;
 }
