@@ -94,7 +94,7 @@ class Desk:
                 await anyio.sleep(0.005)
 
     async def until_told(self, text: str) -> None:
-        """Until the model was told this; it may come in a turn of its own, or in that of another."""
+        """Until the model was told this; in a turn of its own or in another."""
         with anyio.fail_after(20):
             while text not in self.told:
                 await anyio.sleep(0.005)
