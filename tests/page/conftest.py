@@ -63,6 +63,8 @@ class Desk:
                 "port": port,
                 "push": {"services": [(self.home / "push").read_text()]},
             }
+        if (self.home / "servers").exists():
+            config["mcp"] = msgspec.json.decode((self.home / "servers").read_bytes())
         (self.home / "deskhand.yaml").write_bytes(msgspec.json.encode(config))
         with (self.home / "stderr").open("a") as log:
             self._process = subprocess.Popen(

@@ -38,6 +38,7 @@ from .admin_api import RunningAdmin
 from .app import App
 from .channel_webhooks import ChannelWebhooks
 from .held_api import HeldApi
+from .mcp_api import McpApi
 from .onboarding import Onboarding
 from .screen_api import ScreenApi
 from .speech_api import SpeechApi
@@ -143,6 +144,7 @@ class AppServer:
             proposals=ProposalsApi(app.features.host, app.features.reviewing.proposals),
             held=HeldApi(app.features.host),
             access=AccessApi(app.features.host),
+            mcp=McpApi(app.features.host, app.features.mcp),
             setup=Onboarding(app, self._models, tasks, app.current.reload),
             speech=SpeechApi(app.speech),
             screen=ScreenApi(app),

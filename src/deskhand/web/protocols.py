@@ -39,6 +39,7 @@ from .job_views import (
     RunView,
     Scheduler,
 )
+from .mcp_views import McpServerView
 from .memory_views import ContradictionView, FactDetail, MemoriesView, MemoryQuery, MemoryReader
 from .proposal_views import ProposalDetail, ProposalView
 from .screen_views import Screen
@@ -379,6 +380,19 @@ class AccessBackend(Protocol):
     async def revoke_host(self, principal: Principal, agent: str, host: str) -> AccessView: ...
 
 
+class McpBackend(Protocol):
+    """MCP servers and their tools, for owners only. Every method raises Refused, and ToolError for
+    a server that is not there or cannot be used."""
+
+    async def list_servers(self, principal: Principal) -> list[McpServerView]: ...
+
+    async def try_server(self, principal: Principal, name: str) -> McpServerView: ...
+
+    async def accept_tools(
+        self, principal: Principal, name: str, seen: Mapping[str, str]
+    ) -> McpServerView: ...
+
+
 class SetupBackend(Protocol):
     """The first setup: model, provider key, channel, name. Every method raises ConfigError, whose
     message says the next step."""
@@ -466,6 +480,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     proposals: ProposalsBackend
     held: HeldFilesBackend
     access: AccessBackend
+    mcp: McpBackend
     setup: SetupBackend
     speech: SpeechBackend
     screen: ScreenBackend
