@@ -59,6 +59,23 @@ def test_commands_are_completed(page: Page) -> None:
     expect(field(page)).to_have_value("/s")
 
 
+def test_skills_and_presets_are_completed(page: Page) -> None:
+    field(page).press_sequentially("/code-r")
+    skill = page.get_by_role("option", name="/code-review")
+    expect(skill).to_contain_text("Skill: ")
+    page.keyboard.press("Enter")
+    expect(field(page)).to_have_value("Use the skill code-review: ")
+    field(page).fill("")
+    field(page).press_sequentially("/codi")
+    expect(page.get_by_role("option", name="/coding")).to_contain_text("Preset: ")
+    page.keyboard.press("Tab")
+    expect(field(page)).to_have_value("")
+    say(page, "which preset is it?")
+    expect(answer(page, "You said")).to_be_visible()
+    page.get_by_role("button", name="Options").click()
+    expect(page.get_by_label("Preset")).to_have_value("coding")
+
+
 def test_files_and_conversations_are_completed(page: Page, desk: Desk) -> None:
     workspace = desk.home / "agents" / "default" / "workspace"
     (workspace / "plans").mkdir(exist_ok=True)

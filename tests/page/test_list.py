@@ -54,6 +54,29 @@ def test_a_pinned_conversation_is_on_top(page: Page) -> None:
     expect(pinned).to_have_count(0)
 
 
+def test_conversations_are_dragged_into_folders(page: Page) -> None:
+    begin(page, "about the boat")
+    choose(page, "about the boat", "Move to folder", "New folder")
+    page.get_by_role("dialog", name="New folder").get_by_label("Name").fill("Boats")
+    page.keyboard.press("Enter")
+    folder = section(page, "Folders").get_by_role("button", name="Boats")
+    expect(folder).to_have_accessible_name("Boats 1")
+    begin(page, "about the sail")
+    row = section(page, "Today").get_by_role("link", name="about the sail")
+    row.drag_to(folder)
+    expect(folder).to_have_accessible_name("Boats 2")
+    expect(row).to_have_count(0)
+    folder.click()
+    begin(page, "something else")
+    inside = section(page, "Folders").get_by_role("link", name="about the sail")
+    inside.drag_to(section(page, "Today").get_by_role("link", name="something else"))
+    expect(row).to_be_visible()
+    expect(folder).to_have_accessible_name("Boats 1")
+    page.get_by_role("button", name="Folder menu").click()
+    page.get_by_role("menuitem", name="Delete the folder").click()
+    expect(folder).to_have_count(0)
+
+
 def test_folders_are_made_renamed_and_deleted(page: Page) -> None:
     begin(page, "about the taxes")
     choose(page, "about the taxes", "Move to folder", "New folder")

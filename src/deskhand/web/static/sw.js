@@ -1,6 +1,7 @@
 // Caches the files of the page, never anybody's data: with the server away, the page still opens
 // and shows what it has stored itself. Shows notifications (webpush/notices.py).
 const SHELL = "deskhand-shell-1";
+const SHARED = "deskhand-shared"; // what another app has shared, until the page has asked about it
 const isShellFile = (url) =>
   url.origin === location.origin &&
   (url.pathname === "/" ||
@@ -19,7 +20,8 @@ self.addEventListener("activate", (event) =>
 );
 
 async function deleteOldCaches() {
-  for (const name of await caches.keys()) if (name !== SHELL) await caches.delete(name);
+  for (const name of await caches.keys())
+    if (![SHELL, SHARED].includes(name)) await caches.delete(name);
 }
 
 // The page names the files that it loaded before this worker existed.
@@ -36,6 +38,8 @@ self.addEventListener("message", (event) => {
 
 self.addEventListener("fetch", (event) => {
   const url = new URL(event.request.url);
+  if (event.request.method === "POST" && url.href === `${location.origin}/shared`)
+    event.respondWith(keepShared(event.request));
   if (event.request.method !== "GET" || !isShellFile(url)) return;
   event.respondWith(fetchFresh(event.request));
 });
@@ -52,6 +56,19 @@ async function fetchFresh(request) {
     if (known) return known;
     throw error;
   }
+}
+
+/** Keep what an app has shared, and open the page, which asks what is to become of it. */
+async function keepShared(request) {
+  const form = await request.formData();
+  const text = ["title", "text", "url"].map((name) => form.get(name)).filter(Boolean);
+  const files = form.getAll("files").filter((file) => file.size);
+  await caches.delete(SHARED);
+  const cache = await caches.open(SHARED);
+  await Promise.all(files.map((file, i) => cache.put(`/shared/${i}`, new Response(file))));
+  const names = files.map(({ name, type }) => ({ name, type }));
+  await cache.put("/shared", Response.json({ text: text.join("\n"), files: names }));
+  return Response.redirect("/#/", 303);
 }
 
 self.addEventListener("push", (event) => event.waitUntil(showNotice(event.data.json())));

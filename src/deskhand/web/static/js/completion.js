@@ -1,4 +1,4 @@
-// What `/` and `@` offer while one writes: commands, files of the workspace, conversations.
+// What `/` and `@` offer while one writes: commands, skills, presets; files, conversations.
 
 import { get } from "./api.js";
 import { t, tData } from "./language.js";
@@ -7,7 +7,7 @@ import { sessions } from "./list.js";
 
 const MAX_OFFERED = 8;
 const WAIT_MS = 90;
-const COMMAND = /^\/([a-z]*)$/i;
+const COMMAND = /^\/([\w-]*)$/;
 const MENTION = /(?:^|\s)@(?:"([^"\n]*)|([^\s"]*))$/;
 
 /** `{kind, word, start}` of what is being written before the caret; null: nothing that completes. */
@@ -28,7 +28,7 @@ export function complete(text, caret, token, entry) {
   const whole = entry.kind === "folder" ? "" : " ";
   const taken =
     token.kind === "command"
-      ? `/${written} `
+      ? (entry.text ?? `/${written} `)
       : `@${quoted ? `"${written}${whole && '"'}` : written}${whole}`;
   return {
     text: text.slice(0, token.start) + taken + text.slice(caret),
@@ -40,6 +40,8 @@ export const offered = signal(null); // {token, entries, chosen}, or null
 let request = 0;
 let timer = 0;
 let commands = null;
+let skills = null;
+let presets = null;
 
 /** Offer what completes the text before the caret. */
 export function offerCompletions(text, caret) {
@@ -65,15 +67,28 @@ export function closeCompletions() {
 
 async function findCommands(word) {
   commands ??= await get("/api/commands");
+  skills ??= await get("/api/skills").catch(() => []);
+  presets ??= await get("/api/presets").catch(() => []);
   const wanted = word.toLowerCase();
-  return commands
-    .filter((one) => one.name.startsWith(wanted))
-    .map((one) => ({
-      kind: "command",
-      label: `/${one.name}`,
-      written: one.name,
-      note: tData(one.help),
-    }));
+  const isWanted = ({ name }) => name.toLowerCase().startsWith(wanted);
+  const drawn = ({ name }) => ({ label: `/${name}`, written: name });
+  return [
+    ...commands
+      .filter(isWanted)
+      .map((one) => ({ ...drawn(one), kind: "command", note: tData(one.help) })),
+    ...skills.filter(isWanted).map((one) => ({
+      ...drawn(one),
+      kind: "skill",
+      text: t("Use the skill {name}: ", { name: one.name }),
+      note: t("Skill: {what}", { what: one.description }),
+    })),
+    ...presets.filter(isWanted).map((one) => ({
+      ...drawn(one),
+      kind: "preset",
+      text: "",
+      note: t("Preset: {what}", { what: one.description }),
+    })),
+  ];
 }
 
 /** Files whose path begins so, then conversations whose title has the word. */
@@ -152,7 +167,7 @@ export function Completions({ take }) {
       class="completions"
       id="completions"
       role="listbox"
-      aria-label=${now.token.kind === "command" ? t("Commands") : t("Files and conversations")}
+      aria-label=${now.token.kind === "command" ? t("Commands, skills and presets") : t("Files and conversations")}
       ref=${list}
     >
       ${now.entries.map(

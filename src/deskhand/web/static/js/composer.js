@@ -26,6 +26,7 @@ import { useLazyComponent } from "./lazy-component.js";
 import { html, signal, useEffect, useLayoutEffect, useRef } from "./lib.js";
 import { Pickers } from "./pickers.js";
 import { sendMessage } from "./sending.js";
+import { setSessionOptions } from "./session-options.js";
 import { announce, hasScope, online, route } from "./state.js";
 import { loadDraft, storeDraft } from "./storage.js";
 import { talk } from "./talk.js";
@@ -39,6 +40,12 @@ const MODES = [
 ];
 const draft = signal("");
 const mode = signal("steer");
+
+/** Put this below what is written in the field. */
+export function addToDraft(text) {
+  draft.value = [draft.value, text].filter(Boolean).join("\n\n");
+  storeDraft(route.value.name, draft.value);
+}
 
 export function Composer() {
   const field = useRef();
@@ -91,6 +98,10 @@ export function Composer() {
     const taken = complete(draft.value, caret, token, entry);
     setText(taken.text, taken.caret);
     if (entry.kind === "folder") offerCompletions(taken.text, taken.caret);
+    if (entry.kind === "preset") {
+      setSessionOptions({ preset: entry.written });
+      announce(t("The preset {name} holds in this conversation", { name: entry.written }));
+    }
   };
   /** Put a message that was taken back into the field, before what is written there. */
   const editMessage = (message) => {

@@ -97,6 +97,16 @@ function showTitle() {
   document.title = `${count}${title ? `${title} · ` : ""}Deskhand`;
 }
 
+function LazySharedIn() {
+  const [open, setOpen] = useState(false);
+  const load = () => import("./shared-in.js").then((found) => found.SharedIn);
+  const Drawn = useLazyComponent(open ? "shared" : "", open ? load : null);
+  useEffect(() => {
+    globalThis.caches?.has("deskhand-shared").then(setOpen, () => undefined);
+  }, []);
+  return open && Drawn ? html`<${Drawn} close=${() => setOpen(false)} />` : null;
+}
+
 function App() {
   useEffect(() => {
     checkHealth();
@@ -155,6 +165,7 @@ function App() {
       <${Preview} />
       <${MenuLayer} />
       <${PromptLayer} />
+      <${LazySharedIn} />
       <${ShareLayer} />
       <${Problem} />
       <div class="sr" role="status" aria-live="polite">${politeAnnouncement.value}</div>

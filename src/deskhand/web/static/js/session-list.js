@@ -15,7 +15,7 @@ import {
   sessions,
 } from "./list.js";
 import { Block, More, usePages } from "./more.js";
-import { openFolderMenu, SessionEntry } from "./session-row.js";
+import { openFolderMenu, SessionEntry, takesSessions } from "./session-row.js";
 import { hasScope } from "./state.js";
 
 const BLOCK_ROWS = 40;
@@ -51,7 +51,11 @@ export function SessionList() {
     <${Folders} />
     ${groups.map(
       (group) => html`
-        <section key=${group.name} aria-label=${group.name}>
+        <section
+          key=${group.name}
+          aria-label=${group.name}
+          ...${takesSessions({ folder: "", pinned: false, archived: false }, t("Back in the list"))}
+        >
           <h3 class="side-head">${group.name}</h3>
           <${SessionRows} rows=${group.all} />
         </section>
@@ -117,7 +121,10 @@ function PinnedSessions() {
   const pinned = pinnedSessions.value;
   if (!pinned.length) return null;
   return html`
-    <section aria-label=${t("Pinned")}>
+    <section
+      aria-label=${t("Pinned")}
+      ...${takesSessions({ pinned: true, archived: false }, t("Pinned"))}
+    >
       <h3 class="side-head">${t("Pinned")}</h3>
       <ul>
         ${pinned.map((one) => html`<li key=${one.key}><${SessionEntry} one=${one} /></li>`)}
@@ -140,7 +147,13 @@ function Folders() {
 function Folder({ name, sessions: count }) {
   const path = `/api/sessions?limit=60&brief=true&archived=false&folder=${encodeURIComponent(name)}`;
   return html`
-    <${Shelf} label=${name} count=${count} path=${path} icon="files">
+    <${Shelf}
+      label=${name}
+      count=${count}
+      path=${path}
+      icon="files"
+      takes=${takesSessions({ folder: name, archived: false }, t("Moved to {folder}", { folder: name }))}
+    >
       ${
         hasScope("chat") &&
         html`
@@ -160,15 +173,21 @@ function Folder({ name, sessions: count }) {
 function Archive() {
   const path = "/api/sessions?limit=60&brief=true&archived=true";
   return html`
-    <${Shelf} label=${t("Archive")} count=${archivedCount.value} path=${path} icon="archive" />
+    <${Shelf}
+      label=${t("Archive")}
+      count=${archivedCount.value}
+      path=${path}
+      icon="archive"
+      takes=${takesSessions({ archived: true, pinned: false }, t("Archived"))}
+    />
   `;
 }
 
 /** Conversations that are loaded when a person opens what holds them. */
-function Shelf({ label, count, path, icon, children }) {
+function Shelf({ label, count, path, icon, takes, children }) {
   const [open, setOpen] = useState(false);
   return html`
-    <div class="shelf">
+    <div class="shelf" ...${takes}>
       <div class="entry-row">
         <button
           type="button"

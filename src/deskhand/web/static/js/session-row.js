@@ -30,6 +30,25 @@ const CHANNELS = {
 };
 const FOLDER_CHARS = 60;
 
+const DRAGGED = "application/x-deskhand-conversation";
+
+/** Handlers of what takes a conversation that is dragged there: it is given this `place`. */
+export const takesSessions = (place, said) => ({
+  onDragOver: (event) => {
+    if (!event.dataTransfer.types.includes(DRAGGED)) return;
+    event.preventDefault();
+    event.currentTarget.classList.add("over");
+  },
+  onDragLeave: (event) => event.currentTarget.classList.remove("over"),
+  onDrop: (event) => {
+    event.currentTarget.classList.remove("over");
+    const name = event.dataTransfer.getData(DRAGGED);
+    if (!name) return;
+    event.preventDefault();
+    attempt(() => updateSession(name, place).then(() => announce(said)));
+  },
+});
+
 export function SessionEntry({ one }) {
   const doing = activity.value[one.key];
   const chosen = one.name === route.value.name;
@@ -42,6 +61,9 @@ export function SessionEntry({ one }) {
         href=${sessionHref(one.name)}
         aria-current=${chosen ? "page" : null}
         title=${`${title} · ${formatDateTime(one.last_at)}`}
+        onDragStart=${(event) => {
+          if (hasScope("chat")) event.dataTransfer.setData(DRAGGED, one.name);
+        }}
         onContextMenu=${(event) => {
           if (!hasScope("chat") || event.shiftKey) return;
           event.preventDefault();

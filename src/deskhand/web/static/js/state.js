@@ -143,6 +143,7 @@ export async function signOut() {
     if (key.startsWith("deskhand.me") || key.startsWith("deskhand.wait"))
       localStorage.removeItem(key);
   indexedDB.deleteDatabase("deskhand");
+  globalThis.caches?.delete("deskhand-shared");
 }
 
 // ------------------------------------------------------------------ routes
