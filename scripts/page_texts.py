@@ -9,6 +9,7 @@ The page says in English what is still "". Without arguments, every language is 
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -18,14 +19,20 @@ from typing import Any
 
 from deskhand.channels.guides import GUIDES
 from deskhand.jobs.blueprints import BLUEPRINTS, CRON_DAYS
+from deskhand.jobs.text import OUTCOME_TEXTS, STATE_TEXTS
+from deskhand.policy.ask_text import EFFECT_SENTENCES
 from deskhand.policy.permission_modes import PERMISSION_MODES
 from deskhand.runtime.onboarding import EXAMPLE_REQUESTS
-from deskhand.runtime.screen_api import ELSEWHERE, WITHHELD
 from deskhand.types.commands import COMMANDS
+from deskhand.types.cron_texts import CRON_TEXTS
+from deskhand.types.effects import EFFECT_PHRASES
+from deskhand.types.jobs import FAILURE_TEXTS
+from deskhand.types.schedules import INTERVAL_TEXTS
 from deskhand.web.previews import DOCUMENT_NOTE
 
 ROOT = Path(__file__).parents[1]
-STATIC = ROOT / "src" / "deskhand" / "web" / "static"
+SOURCE = ROOT / "src" / "deskhand"
+STATIC = SOURCE / "web" / "static"
 LANGUAGES = STATIC / "languages"
 KEYS = STATIC / "js" / "panels" / "keys.js"
 
@@ -54,7 +61,42 @@ def collect() -> Texts:
             else:
                 text, _ = _read_text(source, call.end(), file)
                 found.setdefault(text, "")
-    return found | dict.fromkeys((*_setting_texts(), *_server_texts()), "")
+    known = (*_setting_texts(), *_server_texts(), *collect_sentences())
+    return found | dict.fromkeys(known, "")
+
+
+def collect_sentences() -> list[str]:
+    """The sentences that the server writes and the page shows through `tServer`: those that
+    `mark_text` marks, and those that stand in a table."""
+    found = {
+        *_tables(),
+        *CRON_TEXTS,
+    }
+    for file in sorted(SOURCE.rglob("*.py")):
+        source = file.read_text()
+        if "mark_text(" in source:
+            found |= set(_marked_texts(ast.parse(source), file))
+    return sorted(found)
+
+
+def _marked_texts(module: ast.Module, file: Path) -> Iterator[str]:
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Name("mark_text"), args=[ast.Constant(str(text))]):
+                yield text
+            case ast.Call(func=ast.Name("mark_text")):
+                raise SystemExit(f"{file}:{node.lineno}: a text is written out here")
+            case _:
+                pass
+
+
+def _tables() -> Iterator[str]:
+    yield from (*STATE_TEXTS.values(), *OUTCOME_TEXTS.values())
+    for one, more in INTERVAL_TEXTS.values():
+        yield from (one, more)
+    yield from FAILURE_TEXTS.values()
+    yield from EFFECT_PHRASES.values()
+    yield from EFFECT_SENTENCES.values()
 
 
 def _server_texts() -> Iterator[str]:
@@ -64,7 +106,7 @@ def _server_texts() -> Iterator[str]:
         yield command.help
     yield from PERMISSION_MODES.values()
     yield from CRON_DAYS
-    yield from (DOCUMENT_NOTE, ELSEWHERE, WITHHELD, *EXAMPLE_REQUESTS)
+    yield from (DOCUMENT_NOTE, *EXAMPLE_REQUESTS)
     for blueprint in BLUEPRINTS:
         yield from filter(None, (blueprint.title, blueprint.about, blueprint.when))
         yield from (slot.question for slot in blueprint.slots)
@@ -135,6 +177,7 @@ def update(file: Path, name: str, texts: Texts) -> str:
     language = {
         "name": name or known.get("name", file.stem),
         "dir": known.get("dir", "ltr"),
+        "sentences": collect_sentences(),
         "texts": {
             text: said.get(text) or ({"other": ""} if texts[text] else "") for text in sorted(texts)
         },

@@ -251,3 +251,16 @@ def dismissed(page: Page) -> list[str]:
 
     page.on("dialog", dismiss)
     return said
+
+
+@pytest.fixture
+def german(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[Page]:
+    made = browser.new_context(storage_state=signed, base_url=desk.url, locale="de-AT")
+    made.set_default_timeout(WAIT_MS)
+    page = made.new_page()
+    broken = watched(page)
+    page.goto("/")
+    page.locator("#composer").wait_for()
+    yield page
+    assert broken == []
+    made.close()

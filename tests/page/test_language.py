@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
-from .conftest import WAIT_MS, Desk, watched
+from .conftest import WAIT_MS, Desk
 from .states import MORE_STATES, STATES, settle
 from .test_reach import PLACES, STICKS_OUT
 
@@ -59,7 +59,9 @@ def read(file: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_language_has_every_text_and_no_other(file: Path) -> None:
     texts = page_texts.collect()
-    said = read(file)["texts"]
+    language = read(file)
+    said = language["texts"]
+    assert language["sentences"] == page_texts.collect_sentences(), "run scripts/page_texts.py"
     assert sorted(texts.keys() - said.keys()) == [], "run scripts/page_texts.py"
     assert sorted(said.keys() - texts.keys()) == [], "run scripts/page_texts.py"
     for text, one in texts.items():
@@ -77,19 +79,6 @@ def test_a_language_has_every_text_and_no_other(file: Path) -> None:
 
 def values_of(text: str) -> set[str]:
     return set(re.findall(r"\{\w+\}", text))
-
-
-@pytest.fixture
-def german(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[Page]:
-    made = browser.new_context(storage_state=signed, base_url=desk.url, locale="de-AT")
-    made.set_default_timeout(WAIT_MS)
-    page = made.new_page()
-    broken = watched(page)
-    page.goto("/")
-    page.locator("#composer").wait_for()
-    yield page
-    assert broken == []
-    made.close()
 
 
 def test_it_speaks_as_the_browser_does(german: Page) -> None:
@@ -195,7 +184,8 @@ def make_marked(direction: str) -> dict[str, Any]:
         text: {"one": mark(one), "other": mark(text)} if one else mark(text)
         for text, one in texts.items()
     }
-    return {"name": "Marked", "dir": direction, "texts": said}
+    sentences = page_texts.collect_sentences()
+    return {"name": "Marked", "dir": direction, "sentences": sentences, "texts": said}
 
 
 def mark(text: str) -> str:

@@ -14,8 +14,8 @@ from .conftest import Desk, answer, comes_true
 
 pytestmark = pytest.mark.timeout(120)
 FORM = """<form method=post enctype=multipart/form-data action="{url}/shared">
-<input name=title value="A page"><input name=url value="https://example.org/a"><input type=file name=files>
-<button>Share</button></form>"""
+<input name=title value="A page"><input name=url value="https://example.org/a">
+<input type=file name=files><button>Share</button></form>"""
 """As the browser sends it for another app. Any site can send the same."""
 
 

@@ -17,6 +17,7 @@ from ..types.errors import ChannelError, SendRefused, ToolError
 from ..types.identity import Address
 from ..types.labels import LOCAL, Label
 from ..types.messages import Text, clean_text
+from ..types.page_texts import mark_text
 
 MAX_COUNT = 100
 MAX_ROOMS = 300
@@ -25,7 +26,7 @@ MAX_CHARS = 30_000
 """Of all that is read at once; the oldest messages are left out first."""
 MAX_NAME_CHARS = 80
 _OWNERS = ("role:owner",)
-_ERRORS = Label("untrusted", source="what a platform says of an error")
+_ERRORS = Label("untrusted", source=mark_text("what a platform says of an error"))
 _OWN_ROOM_ONLY = (
     "you may read only the room that this conversation is in; leave out `channel` for that. Other "
     "rooms are read for owners"

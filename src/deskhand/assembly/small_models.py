@@ -7,6 +7,7 @@ from pathlib import Path
 from ..policy.checks import AgentPolicy
 from ..policy.rules import Case, Decision
 from ..policy.unnamed_files import Kind, find_unnamed_change, find_unrequested_loss
+from ..types.page_texts import mark_text
 
 
 def unnamed_files(case: Case, policy: AgentPolicy) -> Decision | None:
@@ -19,11 +20,16 @@ def unnamed_files(case: Case, policy: AgentPolicy) -> Decision | None:
         return _kind_of(workspace / path)
 
     if loss := find_unrequested_loss(case.tool, case.arguments, case.said):
-        return Decision("ask", f"it {loss}, and nobody asked for that")
+        return Decision(
+            "ask", mark_text("it {loss_text}, and nobody asked for that").format(loss_text=loss)
+        )
 
     if path := find_unnamed_change(case.tool, case.arguments, case.said, kind_of):
         return Decision(
-            "ask", f"it would change {path!r}, which nobody named, and this is a small model"
+            "ask",
+            mark_text(
+                "it would change {path}, which nobody named, and this is a small model"
+            ).format(path=repr(path)),
         )
     return None
 

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from ..types.errors import ChannelError, SendRefused
-from ..types.labels import UNTRUSTED, Label
+from ..types.labels import PASSED_ON_SOURCE, UNTRUSTED, Label
 from ..types.messages import Audio, File, Image, Part, Text
 
 MAX_DOWNLOAD_BYTES = 50 * 2**20
@@ -39,7 +39,7 @@ async def read_incoming_file(
     file: IncomingFile, fetch: Download, keep: PutBlob, platform: str
 ) -> Part:
     """The part that it becomes, kept under its digest."""
-    passed_on = Label("untrusted", source=f"something passed on in {platform}")
+    passed_on = Label("untrusted", source=PASSED_ON_SOURCE.format(platform=platform))
     name = file.name or "file"
     if file.size > MAX_DOWNLOAD_BYTES:
         return Text(f"[{name} was not fetched: it is larger than 50 MB]\n", passed_on)

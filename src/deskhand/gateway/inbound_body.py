@@ -34,6 +34,7 @@ from ..types.messages import (
     ToolResult,
     clean_text,
 )
+from ..types.page_texts import mark_text
 
 HISTORY_CHARS = 10_000_000
 HISTORY_MESSAGES = 5_000
@@ -133,7 +134,7 @@ def label_parts(message: Message, principal: Principal, *, by_program: bool = Fa
     """
     mine = principal_label(principal)
     if by_program:
-        mine = Label("untrusted", source=f"the bot {principal.id}")
+        mine = Label("untrusted", source=mark_text("the bot {id}").format(id=principal.id))
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, Text):
@@ -152,7 +153,7 @@ def label_parts(message: Message, principal: Principal, *, by_program: bool = Fa
 def _source_name(part: Image | Audio | File, sender: Principal) -> str:
     """What people are told of where it comes from."""
     if isinstance(part, File):
-        return f"file {part.display_name}"
+        return mark_text("file {path}").format(path=part.display_name)
     return f"a {'picture' if isinstance(part, Image) else 'recording'} from {sender.id}"
 
 

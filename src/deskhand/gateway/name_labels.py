@@ -8,6 +8,7 @@ from ..store.base import Store
 from ..store.queries import members_of
 from ..types.identity import CLIENT_NAMED_CHANNELS
 from ..types.labels import LOCAL, Label, join_labels
+from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME
 from ..users.queries import roles_of
 
@@ -25,7 +26,7 @@ async def label_of_name(store: Store, session: str) -> Label:
         return LOCAL
     members = await members_of(store, session)
     if not members:
-        return Label(source="the name of a conversation")
+        return Label(source=mark_text("the name of a conversation"))
     return join_labels([await label_of_person(store, member) for member in sorted(members)])
 
 

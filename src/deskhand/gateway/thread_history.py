@@ -13,6 +13,7 @@ from ..types.errors import ChannelError
 from ..types.identity import Address, Inbound
 from ..types.labels import Label
 from ..types.messages import Text, clean_text
+from ..types.page_texts import mark_text
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,12 @@ class ThreadHistory:
         earlier = _list_earlier(found, inbound)
         if not earlier:
             return None
-        label = Label("untrusted", source=f"earlier messages of a thread on {thread.channel}")
+        label = Label(
+            "untrusted",
+            source=mark_text("earlier messages of a thread on {channel}").format(
+                channel=thread.channel
+            ),
+        )
         return Text(render_snapshot(earlier), label)
 
 

@@ -13,6 +13,7 @@ from ..store.queries import members_of
 from ..types.errors import JobInvalid, Refused
 from ..types.identity import Address, Principal, is_own_session, responsible_person, session_key
 from ..types.jobs import CHAT, ISOLATED, Job, JobView, validate_job
+from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME
 from ..types.schedules import Every
 from .triggers.spec import parse_trigger
@@ -60,9 +61,13 @@ async def authorize_job(host: Host, principal: Principal, job: Job, here: Addres
 
     agent = job.agent or settings.agents[0]
     if agent not in settings.agents:
-        raise JobInvalid(f"there is no agent {agent!r}; there are: {', '.join(settings.agents)}")
+        raise JobInvalid(
+            mark_text("there is no agent {agent}; there are: {agents}").format(
+                agent=repr(agent), agents=", ".join(settings.agents)
+            )
+        )
     if not _may_talk(settings, principal, agent):
-        raise Refused(f"you may not talk to the agent {agent!r}")
+        raise Refused(mark_text("you may not talk to the agent {agent}").format(agent=repr(agent)))
     if not is_owner(principal):
         await _check_member_limits(host, principal, job, agent, here)
     return job
@@ -71,13 +76,17 @@ async def authorize_job(host: Host, principal: Principal, job: Job, here: Addres
 def _check_size(job: Job) -> None:
     if len(job.on) > MAX_TRIGGERS:
         raise JobInvalid(
-            f"it has {len(job.on)} lines under `on`: at most {MAX_TRIGGERS}; make another job"
+            mark_text(
+                "it has {lines_number} lines under `on`: at most {most_number}; make another job"
+            ).format(lines_number=len(job.on), most_number=MAX_TRIGGERS)
         )
     for line in job.on:
         parse_trigger(line)
     if len(job.prompt) > PROMPT_CHARS:
         raise JobInvalid(
-            f"its text is too long: at most {PROMPT_CHARS:,} characters; put it into a file"
+            mark_text(
+                "its text is too long: at most {most_number} characters; put it into a file"
+            ).format(most_number=f"{PROMPT_CHARS:,}")
         )
 
 
@@ -87,24 +96,30 @@ async def _check_member_limits(
     """Raises Refused for what only an owner may have."""
     settings = host.settings()
     if job.kind == "chore":
-        raise Refused("only an owner may have a job of kind `chore`")
+        raise Refused(mark_text("only an owner may have a job of kind `chore`"))
     configured = {model for name in settings.agents for model in settings.agent(name).models}
     for model in job.models:
         if model not in configured:
-            raise Refused(f"only an owner may use a model that is not configured: {model!r}")
+            raise Refused(
+                mark_text("only an owner may use a model that is not configured: {model}").format(
+                    model=repr(model)
+                )
+            )
 
     schedule = job.resolve_schedule(settings.config.timezone)
     is_often = isinstance(schedule, Every) and schedule.every_ms < MIN_INTERVAL_S * 1000
     if is_often and job.kind == "prompt":
         raise Refused(
-            f"a job of yours may ask a model at most once in {MIN_INTERVAL_S:.0f} seconds"
+            mark_text(
+                "a job of yours may ask a model at most once in {seconds_number} seconds"
+            ).format(seconds_number=f"{MIN_INTERVAL_S:.0f}")
         )
 
     is_elsewhere = job.to is not None and job.to != here
     if is_elsewhere and not await _takes_part(host, principal, agent, job.to):
-        raise Refused("its answers may go only to conversations in which you take part")
+        raise Refused(mark_text("its answers may go only to conversations in which you take part"))
     if job.session not in (ISOLATED, CHAT):
-        raise Refused("`session` must be `isolated`, or `chat` for one of yours")
+        raise Refused(mark_text("`session` must be `isolated`, or `chat` for one of yours"))
 
 
 async def _takes_part(host: Host, principal: Principal, agent: str, to: Address | None) -> bool:

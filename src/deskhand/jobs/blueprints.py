@@ -13,6 +13,7 @@ import msgspec
 
 from ..types.errors import JobInvalid
 from ..types.messages import clean_text
+from ..types.page_texts import mark_text
 from ..types.schedules import parse_schedule
 
 Kind = Literal["text", "time", "when", "every", "days", "url", "path", "number"]
@@ -225,7 +226,11 @@ def get_blueprint(name: str) -> Blueprint:
         if blueprint.name == name:
             return blueprint
     names = ", ".join(blueprint.name for blueprint in BLUEPRINTS)
-    raise JobInvalid(f"there is no blueprint {name!r}; there are: {names}")
+    raise JobInvalid(
+        mark_text("there is no blueprint {name}; there are: {names}").format(
+            name=repr(name), names=names
+        )
+    )
 
 
 def fill_blueprint(of: Blueprint, given: Mapping[str, str]) -> FilledBlueprint:

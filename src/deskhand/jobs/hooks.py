@@ -28,6 +28,7 @@ from ..types.identity import Address, Principal
 from ..types.jobs import is_contained_path
 from ..types.labels import LOCAL, UNTRUSTED, Label, join_labels
 from ..types.messages import Text, clean_text
+from ..types.page_texts import mark_text
 from .ledger import RunEntry, hook_state_label, set_hook_state_label
 from .target import JOBS_CHANNEL, agent_of, label_of_run
 
@@ -137,8 +138,10 @@ async def _wait_for_agent(host: Host, agent: str) -> None:
         else:
             return
     raise JobInvalid(
-        f"a worker drives the agent {agent!r}, and hooks run only where the server does: set "
-        f"agents.{agent}.on_server to true"
+        mark_text(
+            "a worker drives the agent {agent}, and hooks run only where the server "
+            "does: set agents.{agent2}.on_server to true"
+        ).format(agent=repr(agent), agent2=agent)
     )
 
 
@@ -212,11 +215,17 @@ def _prepare_argv(hook: Hook) -> tuple[str, ...]:
     folder = hook.folder.resolve()
     path = folder / hook.script
     if not is_contained_path(hook.script) or not path.resolve().is_relative_to(folder):
-        raise JobInvalid(f"the hook {hook.script!r} is not in the folder of the job; move it there")
+        raise JobInvalid(
+            mark_text("the hook {script} is not in the folder of the job; move it there").format(
+                script=repr(hook.script)
+            )
+        )
     if not path.is_file():
         raise JobInvalid(
-            f"there is no hook {hook.script!r} in the folder of the job; put it there, or "
-            "take it out of JOB.md"
+            mark_text(
+                "there is no hook {script} in the folder of the job; put it there, or take "
+                "it out of JOB.md"
+            ).format(script=repr(hook.script))
         )
     (folder / STATE_FOLDER).mkdir(mode=0o700, exist_ok=True)
     if os.access(path, os.X_OK):
@@ -229,7 +238,9 @@ def _prepare_argv(hook: Hook) -> tuple[str, ...]:
             interpreter = shlex.split(first.removeprefix(b"#!").decode(errors="replace"))
     if not interpreter:
         raise JobInvalid(
-            f"the hook {hook.script!r} cannot be run: it needs a first line such as #!/bin/sh"
+            mark_text(
+                "the hook {script} cannot be run: it needs a first line such as #!/bin/sh"
+            ).format(script=repr(hook.script))
         )
     return (*interpreter, str(path))
 

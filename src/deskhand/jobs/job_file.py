@@ -19,6 +19,7 @@ from ..config.parse import parse_plain
 from ..types.errors import ConfigError, JobInvalid
 from ..types.identity import Address
 from ..types.jobs import Hooks, Job, JobKind, Misfire, Overlap, validate_job
+from ..types.page_texts import mark_text
 
 _KEYS = tuple(name for name in Job.__struct_fields__ if name not in ("name", "prompt", "more"))
 _ALIASES = {
@@ -109,8 +110,9 @@ def make_job(front: Mapping[str, Any], body: str, name: str) -> Job:
             more[str(key)] = value
         elif known.setdefault(ours, value) != value:
             raise JobInvalid(
-                f"`{key}` says again, and differently, what {_FILE_KEYS.get(ours, ours)!r} "
-                "is; leave one of them"
+                mark_text(
+                    "`{key}` says again, and differently, what {other} is; leave one of them"
+                ).format(key=key, other=repr(_FILE_KEYS.get(ours, ours)))
             )
     try:
         for key in known:
@@ -136,15 +138,25 @@ _BOOLEAN_WORDS = {
 def _convert_value(key: str, value: Any) -> Any:
     if key in _BOOLEAN_KEYS and isinstance(value, str):
         if (switch := _BOOLEAN_WORDS.get(value.strip().lower())) is None:
-            raise ValueError(f"`{key}: {value[:40]}` must be true or false")
+            raise ValueError(
+                mark_text("`{key}: {value}` must be true or false").format(
+                    key=key, value=value[:40]
+                )
+            )
         return switch
     if (words := _CHOICES.get(key)) and value not in words:
-        raise ValueError(f"`{key}: {str(value)[:40]}` must be one of: {', '.join(words)}")
+        raise ValueError(
+            mark_text("`{key}: {value}` must be one of: {choices}").format(
+                key=key, value=str(value)[:40], choices=", ".join(words)
+            )
+        )
     if key in ("timeout_s", "grace_s"):
         found = _DURATION.fullmatch(str(value).strip())
         if found is None:
             raise ValueError(
-                f"`{_FILE_KEYS[key]}: {value}` is no duration; write one such as 90s, 5m or 2h"
+                mark_text(
+                    "`{key}: {value}` is no duration; write one such as 90s, 5m or 2h"
+                ).format(key=_FILE_KEYS[key], value=value)
             )
         return float(found[1]) * _SECONDS[found[2] or ""]
     if key in _LISTS:
@@ -155,7 +167,9 @@ def _convert_value(key: str, value: Any) -> Any:
         channel, colon, chat = value.partition(":")
         if not colon or not chat:
             raise ValueError(
-                f"`to: {value}` names no chat; write channel:chat, as in telegram:12345"
+                mark_text(
+                    "`to: {value}` names no chat; write channel:chat, as in telegram:12345"
+                ).format(value=value)
             )
         return {"channel": channel, "chat": chat}
     if (
@@ -164,8 +178,9 @@ def _convert_value(key: str, value: Any) -> Any:
         and (wrong := {*value} - {*Address.__struct_fields__})
     ):
         raise ValueError(
-            f"`to` has no {sorted(map(str, wrong))[0]!r}; it has channel, account, chat, "
-            "thread and group"
+            mark_text("`to` has no {key}; it has channel, account, chat, thread and group").format(
+                key=repr(sorted(map(str, wrong))[0])
+            )
         )
     return value
 
@@ -176,7 +191,11 @@ def _to_line(value: Any) -> str:
         ((word, about),) = value.items()
         return f"{word} {about}".strip()
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not understood here; write one line of text")
+        raise TypeError(
+            mark_text("{value} is not understood here; write one line of text").format(
+                value=repr(value)
+            )
+        )
     return value.strip()
 
 
@@ -207,13 +226,20 @@ def _explain_error(error: Exception) -> str:
 def _find_oddities(front: Mapping[str, Any], job: Job) -> Iterator[str]:
     for key in job.more:
         near = get_close_matches(to_snake_case(key[:64]), (*_KEYS, *_ALIASES, "every", "at"), 1)
-        yield f"the key {key!r} means nothing here" + (
-            f"; did you mean {near[0]!r}?" if near else ""
-        )
+        if near:
+            yield mark_text("the key {key} means nothing here; did you mean {near}?").format(
+                key=repr(key), near=repr(near[0])
+            )
+        else:
+            yield mark_text("the key {key} means nothing here").format(key=repr(key))
     if (called := front.get("name", job.name)) != job.name:
-        yield f"it is called like its folder, {job.name!r}, and not {called!r}"
+        yield mark_text("it is called like its folder, {name}, and not {called}").format(
+            name=repr(job.name), called=repr(called)
+        )
     if not job.schedule.strip() and not job.on:
-        yield "it has neither a schedule nor an event, so it runs only when somebody runs it"
+        yield mark_text(
+            "it has neither a schedule nor an event, so it runs only when somebody runs it"
+        )
 
 
 def render_job_file(job: Job) -> str:

@@ -14,6 +14,7 @@ from ..assembly.host import Host
 from ..types.errors import ConfigError, JobInvalid, NoSuchJob, Refused
 from ..types.identity import SYSTEM, Address, Principal
 from ..types.jobs import Job, JobView, Run, validate_job, validate_job_name
+from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME
 from ..types.schedules import Startup, next_due_after
 from .authorization import (
@@ -157,7 +158,11 @@ class JobsApi:
         else:
             is_past = next_due_after(schedule, self.now()) is None
         if is_past:
-            raise JobInvalid(f"{job.schedule!r} is in the past; choose a time in the future")
+            raise JobInvalid(
+                mark_text("{schedule} is in the past; choose a time in the future").format(
+                    schedule=repr(job.schedule)
+                )
+            )
         await anyio.to_thread.run_sync(self._files.write, job)
         log.info("The job %r was written by %s.", job.name, by.id)
         self._scheduler.wake()
@@ -260,7 +265,11 @@ class JobsApi:
     async def _get_runnable(self, principal: Principal, name: str) -> Job:
         view = await self.get(principal, name)
         if view.job is None or view.problem:
-            raise JobInvalid(f"the job {name!r} cannot run as it is written: {view.problem}")
+            raise JobInvalid(
+                mark_text("the job {name} cannot run as it is written: {problem_text}").format(
+                    name=repr(name), problem_text=view.problem
+                )
+            )
         return view.job
 
     async def pause_status(self) -> tuple[str, bool]:

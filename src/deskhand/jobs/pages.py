@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ..types.errors import JobInvalid
 from ..types.identity import Address, Principal, responsible_person
 from ..types.jobs import CHAT, Job, JobView, Run
+from ..types.page_texts import mark_text
 from ..web.job_views import (
     BlueprintView,
     JobDetail,
@@ -42,7 +43,7 @@ PREVIEW_CHARS = 100
 NO_SECRET = "the webhook is closed: it has no secret. Make one with `deskhand jobs hook {name}`"
 
 
-FREE = "It uses no tokens: it asks no model."
+FREE = mark_text("It uses no tokens: it asks no model.")
 """The forecast of a blueprint that only sends what is filled in."""
 
 
@@ -172,7 +173,9 @@ class JobPages:
         to = self._parse_address(principal, draft.to)
         if bool(draft.text.strip()) == bool(draft.blueprint):
             raise JobInvalid(
-                "send either `text`, which is a whole JOB.md, or a `blueprint` with its `slots`"
+                mark_text(
+                    "send either `text`, which is a whole JOB.md, or a `blueprint` with its `slots`"
+                )
             )
         name = draft.name.strip()
         if draft.blueprint:
@@ -192,8 +195,9 @@ class JobPages:
             return None
         if not colon or not chat.strip():
             raise JobInvalid(
-                "`to` must be channel:chat, as in telegram:12345 or web:jobs, and not "
-                f"{written[:80]!r}"
+                mark_text(
+                    "`to` must be channel:chat, as in telegram:12345 or web:jobs, and not {written}"
+                ).format(written=repr(written[:80]))
             )
         if channel == CHANNEL:
             return Address(CHANNEL, responsible_person(principal), chat)
@@ -226,6 +230,8 @@ class JobPages:
             skips=counters.skips,
             preview=" ".join(job.prompt.split())[:PREVIEW_CHARS],
             schedule=job.schedule,
+            broken=bool(view.problem),
+            last_state=last.state if last is not None else "",
         )
 
     def _run_views(self, principal: Principal, view: JobView, runs: Sequence[Run]) -> list[RunView]:

@@ -10,6 +10,7 @@ from ..assembly.host import Host
 from ..supervision.lock import read_holder
 from ..types.errors import StoreError
 from ..types.health import HealthFact
+from ..types.page_texts import mark_text
 from .ledger import (
     add_start,
     count_starts,
@@ -29,7 +30,7 @@ RESUME_COMMAND = "deskhand jobs resume"
 async def pause_reason(host: Host) -> str:
     """Why no job runs now, or ''."""
     if not host.settings().config.jobs.enabled:
-        return "`jobs.enabled` is false in the configuration"
+        return mark_text("`jobs.enabled` is false in the configuration")
     return await stored_pause(host.store)
 
 
@@ -55,11 +56,11 @@ async def resume_all(host: Host) -> str:
 async def pause_facts(host: Host) -> list[HealthFact]:
     """What the health says of jobs; nothing when they run."""
     if not host.settings().config.jobs.enabled:
-        return [HealthFact("jobs", "ok", "switched off (jobs.enabled)")]
+        return [HealthFact("jobs", "ok", mark_text("switched off (jobs.enabled)"))]
     why = await pause_reason(host)
     if not why:
         return []
-    hint = f"To resume: {RESUME_COMMAND}"
+    hint = mark_text("To resume: {command}").format(command=RESUME_COMMAND)
     return [HealthFact("jobs", "degraded", f"paused: {why}", last_error=hint)]
 
 
@@ -119,10 +120,12 @@ async def pause_after_crashes(host: Host, starts: ProcessStarts, holder: str) ->
         return
     if await pause_reason(host):
         return
-    why = (
-        f"Deskhand crashed {starts.crashes} times within {config.storm_minutes:g} minutes, and a "
-        "job may be the cause"
-    )
-    text = f"All jobs are paused: {why}. See `deskhand jobs`. To resume: `{RESUME_COMMAND}`"
+    why = mark_text(
+        "Deskhand crashed {crashes} times within {storm_minutes_number} minutes, "
+        "and a job may be the cause"
+    ).format(crashes=starts.crashes, storm_minutes_number=f"{config.storm_minutes:g}")
+    text = mark_text(
+        "All jobs are paused: {why_text}. See `deskhand jobs`. To resume: `{resume_command}`"
+    ).format(why_text=why, resume_command=RESUME_COMMAND)
     alert = await host.alerts.alert_owners(f"storm:{holder}", text)
     await host.store.change([set_pause(why, host.clock.now()), *alert])

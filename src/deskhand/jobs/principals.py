@@ -8,6 +8,7 @@ from ..policy.roles import may_talk
 from ..types.errors import JobInvalid
 from ..types.identity import Principal
 from ..types.jobs import Job
+from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME
 from ..users.queries import roles_of
 
@@ -19,7 +20,9 @@ async def principal_for(host: Host, job: Job) -> Principal:
     roles = await roles_of(host.store, person)
     if roles is None:
         raise JobInvalid(
-            f"`for: {person}` names nobody who is known here; see `deskhand users list`"
+            mark_text(
+                "`for: {person}` names nobody who is known here; see `deskhand users list`"
+            ).format(person=person)
         )
     settings = host.settings()
     if problem := find_agent_problem(settings, job):
@@ -28,7 +31,9 @@ async def principal_for(host: Host, job: Job) -> Principal:
     custom_roles = {name: role.agents for name, role in settings.config.roles.items()}
     if not may_talk(Principal(person, roles), agent, custom_roles):
         raise JobInvalid(
-            f"{person} may not talk to the agent {agent!r}; choose another in `agent:` or `for:`"
+            mark_text(
+                "{person} may not talk to the agent {agent}; choose another in `agent:` or `for:`"
+            ).format(person=person, agent=repr(agent))
         )
     return Principal(f"job:{job.name}", roles, "clock", person)
 
@@ -46,7 +51,11 @@ def find_agent_problem(settings: Settings, job: Job) -> str:
     agents = settings.agents
     agent = job.agent or agents[0]
     if agent not in agents:
-        return f"there is no agent {agent!r}; there are: {', '.join(agents)}"
+        return mark_text("there is no agent {agent}; there are: {agents}").format(
+            agent=repr(agent), agents=", ".join(agents)
+        )
     if "/" in job.session and job.session.partition("/")[0] != agent:
-        return f"the session {job.session!r} belongs to another agent; name it {agent}/…"
+        return mark_text(
+            "the session {session} belongs to another agent; name it {agent}/…"
+        ).format(session=repr(job.session), agent=agent)
     return ""

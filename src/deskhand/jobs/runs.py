@@ -25,6 +25,7 @@ from ..types.identity import Command, Inbound, Principal, Said, principal_label
 from ..types.jobs import Run, RunState, describe_failure
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Message, Part, Text
+from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME
 from .alerts import JobFailure, record_failure, record_success
 from .builtins import Chore
@@ -314,7 +315,9 @@ class JobRuns:
         chore = self.chores.get(job.chore)
         try:
             if chore is None:
-                raise JobInvalid(f"there is no chore {job.chore!r} here")
+                raise JobInvalid(
+                    mark_text("there is no chore {chore} here").format(chore=repr(job.chore))
+                )
             with anyio.fail_after(job.timeout_s):
                 said = await chore(job)
         except TimeoutError:
@@ -385,7 +388,9 @@ class JobRuns:
             await self.end(entry, "done", Text(answer, label), rows=result.rows)
         else:
             outcome = result.outcome
-            said = Text(f"its postrun failed: {outcome.text}", outcome.label)
+            said = Text(
+                mark_text("its postrun failed: {text}").format(text=outcome.text), outcome.label
+            )
             await self.end(entry, "error", said, rows=result.rows)
 
     # Time limits
@@ -399,7 +404,9 @@ class JobRuns:
             if left_s > 0:
                 live.deadline = now + left_s
             elif live.stopping:
-                reason = f"{describe_timeout(live.entry.job)}, and did not stop"
+                reason = mark_text("{took_text}, and did not stop").format(
+                    took_text=describe_timeout(live.entry.job)
+                )
                 await self.end(live.entry, "error", Text(reason, LOCAL))
             else:
                 live.stopping = True
@@ -492,7 +499,9 @@ class JobRuns:
             if is_fatal(error):
                 raise
             log.exception("A run of the job %r failed unexpectedly.", entry.job.name)
-            reason = f"unexpected error ({type(error).__name__}: {error})"
+            reason = mark_text("unexpected error ({kind}: {error})").format(
+                kind=type(error).__name__, error=error
+            )
             await self.end(entry, "error", Text(reason, Label(source=f"the job {entry.job.name}")))
 
     async def _insist(self, *changes: Change) -> None:

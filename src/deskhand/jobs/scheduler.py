@@ -16,6 +16,7 @@ from ..types.errors import JobInvalid, StoreUnavailable
 from ..types.identity import Principal
 from ..types.jobs import Job, format_slot
 from ..types.messages import Text
+from ..types.page_texts import mark_text
 from ..types.schedules import Schedule, Startup
 from .due import MAX_COUNTED, Due, find_due, initial_seen_at
 from .files import JobFile, JobFiles, no_such_job
@@ -393,7 +394,9 @@ class JobScheduler:
         ]
         if waiting:
             raise JobInvalid(
-                f"{job.name!r} waits to be run already; see `deskhand jobs runs {job.name}`"
+                mark_text(
+                    "{name} waits to be run already; see `deskhand jobs runs {name2}`"
+                ).format(name=repr(job.name), name2=job.name)
             )
         entry = new_run(job, self._new_slot(by), self._host.clock.now())
         await self._store.change([add_run(entry, "waiting")])
@@ -462,7 +465,11 @@ class JobScheduler:
         if file.job is not None:
             problem = find_agent_problem(self._host.settings(), file.job)
         if file.job is None or problem:
-            raise JobInvalid(f"the job {name!r} cannot run as it is written: {problem}")
+            raise JobInvalid(
+                mark_text("the job {name} cannot run as it is written: {problem_text}").format(
+                    name=repr(name), problem_text=problem
+                )
+            )
         return file.job
 
     async def _is_full(self, job: Job) -> bool:

@@ -20,6 +20,7 @@ from ..types.identity import (
 from ..types.jobs import CHAT, ISOLATED, Job
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Message
+from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME
 from .ledger import RunEntry
 from .principals import principal_or_powerless
@@ -115,5 +116,10 @@ async def label_of_run(host: Host, entry: RunEntry) -> Label:
 def describe_timeout(job: Job) -> str:
     """Why a run that took too long was stopped."""
     minutes, seconds = divmod(round(job.timeout_s), 60)
-    limit = f"{minutes} minutes" if minutes and not seconds else f"{round(job.timeout_s)} seconds"
-    return f"it took longer than {limit} and was stopped"
+    if minutes and not seconds:
+        return mark_text("it took longer than {count_number} minutes and was stopped").format(
+            count_number=minutes
+        )
+    return mark_text("it took longer than {count_number} seconds and was stopped").format(
+        count_number=round(job.timeout_s)
+    )

@@ -12,6 +12,7 @@ from ..tools.base import Context, call_label
 from ..types.errors import JobInvalid
 from ..types.jobs import ISOLATED, OPEN_STATES, Job, JobView, Run, RunState
 from ..types.labels import Label, join_labels
+from ..types.page_texts import mark_text
 from ..types.schedules import (
     At,
     Cron,
@@ -37,6 +38,14 @@ STATE_TEXTS: dict[RunState, str] = {
     "missed": "missed, since Deskhand did not run",
     "interrupted": "interrupted by a restart",
 }
+OUTCOME_TEXTS: dict[RunState, str] = {
+    state: f"{text}: {{said_text}}"
+    for state, text in STATE_TEXTS.items()
+    if state not in OPEN_STATES
+}
+"""How a run went of which more is known."""
+ONE_RUN = mark_text("1 run in {days_number} days")
+SEVERAL_RUNS = mark_text("{runs_number} runs in {days_number} days")
 
 
 class JobForecast(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -52,15 +61,25 @@ class JobForecast(msgspec.Struct, frozen=True, omit_defaults=True):
     def summary(self) -> str:
         """The forecast in one sentence."""
         if self.runs is None:
-            return f"It runs when an event starts it; {self._tokens_per_run}."
-        times = f"{self.runs:,} run{'' if self.runs == 1 else 's'} in {self.days} days"
+            return mark_text("It runs when an event starts it; {use_text}.").format(
+                use_text=self._tokens_per_run
+            )
+        form = ONE_RUN if self.runs == 1 else SEVERAL_RUNS
+        times = form.format(runs_number=f"{self.runs:,}", days_number=self.days)
         if self.tokens is None:
-            return f"Forecast: {times}; {self._tokens_per_run}."
+            return mark_text("Forecast: {times_text}; {use_text}.").format(
+                times_text=times, use_text=self._tokens_per_run
+            )
         if not self.tokens:
-            return f"Forecast: {times}, and no tokens ({self.because})."
-        return (
-            f"Forecast: {times}, about {abbreviate_number(self.runs * self.tokens)} tokens ("
-            f"{self._tokens_per_run})."
+            return mark_text("Forecast: {times_text}, and no tokens ({why_text}).").format(
+                times_text=times, why_text=self.because
+            )
+        return mark_text(
+            "Forecast: {times_text}, about {tokens_number} tokens ({use_text})."
+        ).format(
+            times_text=times,
+            tokens_number=abbreviate_number(self.runs * self.tokens),
+            use_text=self._tokens_per_run,
         )
 
     @property
@@ -68,8 +87,10 @@ class JobForecast(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.tokens is None:
             return self.because
         if not self.tokens:
-            return f"no tokens: {self.because}"
-        return f"{abbreviate_number(self.tokens)} tokens each, {self.because}"
+            return mark_text("no tokens: {why_text}").format(why_text=self.because)
+        return mark_text("{tokens_number} tokens each, {why_text}").format(
+            tokens_number=abbreviate_number(self.tokens), why_text=self.because
+        )
 
 
 def abbreviate_number(number: int) -> str:
@@ -104,17 +125,21 @@ def forecast_job(job: Job, used: Sequence[int], zone: str, now: float) -> JobFor
 
 def _forecast_tokens(job: Job, used: Sequence[int]) -> tuple[int | None, str]:
     if job.kind != "prompt":
-        asks = "no model" if job.kind == "deliver" else "a model only when there is work"
-        return 0, f"it asks {asks}"
+        if job.kind == "deliver":
+            return 0, mark_text("it asks no model")
+        return 0, mark_text("it asks a model only when there is work")
     if used:
         median = sorted(used)[len(used) // 2]
-        runs = f"last {len(used)} runs" if len(used) > 1 else "last run"
-        return median, f"like its {runs}"
+        if len(used) == 1:
+            return median, mark_text("like its last run")
+        return median, mark_text("like its last {runs_number} runs").format(runs_number=len(used))
     if job.session != ISOLATED:
-        return None, "a run uses what its conversation uses; `deskhand budget` limits that"
+        return None, mark_text(
+            "a run uses what its conversation uses; `deskhand budget` limits that"
+        )
     if job.tokens is not None:
-        return job.tokens, "its limit"
-    return None, "what a run uses is known after the first one; `tokens:` limits it"
+        return job.tokens, mark_text("its limit")
+    return None, mark_text("what a run uses is known after the first one; `tokens:` limits it")
 
 
 def format_time(at: float | None, zone: str) -> str:
@@ -135,26 +160,31 @@ def describe_timing(job: Job, zone: str) -> str:
             case None:
                 times = []
             case At(at=at) if at is not None:
-                times = [f"once, at {format_time(at, job.timezone or zone)}"]
+                times = [
+                    mark_text("once, at {at_time}").format(
+                        at_time=format_time(at, job.timezone or zone)
+                    )
+                ]
             case _:
                 times = [describe_schedule(schedule)]
-    return " · ".join([*times, *job.on]) or "only when somebody runs it"
+    return " · ".join([*times, *job.on]) or mark_text("only when somebody runs it")
 
 
 def describe_outcome(run: Run | None) -> str:
     """How a run went."""
     if run is None:
-        return "has not run yet"
-    words = STATE_TEXTS[run.state]
-    return f"{words}: {run.said}" if run.said and run.state not in OPEN_STATES else words
+        return mark_text("has not run yet")
+    if run.said and run.state in OUTCOME_TEXTS:
+        return OUTCOME_TEXTS[run.state].format(said_text=run.said)
+    return STATE_TEXTS[run.state]
 
 
 def describe_state(view: JobView) -> str:
     """`on`, `off`, or why the job does not run."""
     if view.problem:
-        return f"cannot run: {view.problem}"
+        return mark_text("cannot run: {problem_text}").format(problem_text=view.problem)
     if view.paused:
-        return f"paused: {view.paused}"
+        return mark_text("paused: {why_text}").format(why_text=view.paused)
     return "on" if view.job is not None and view.job.enabled else "off"
 
 

@@ -9,6 +9,7 @@ from ..assembly.host import Host
 from ..gateway.name_labels import label_of_person
 from ..types.jobs import Counters, Job, JobView
 from ..types.labels import LOCAL, Label
+from ..types.page_texts import mark_text
 from ..types.schedules import next_due_after
 from .files import JobFile, JobFiles
 from .ledger import JobRecord, job_records, last_result, last_runs, result_labels
@@ -30,7 +31,7 @@ async def load_views(host: Host, files: JobFiles) -> list[JobView]:
         view = _make_view(host, file, records.get(file.name), files.zone)
         run = last.get(file.name)
         if view.job is None:
-            label = Label(source=f"the job {view.name}")
+            label = Label(source=mark_text("the job {name}").format(name=view.name))
         else:
             person = view.job.person
             if person not in labels:

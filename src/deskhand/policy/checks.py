@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from ..types.effects import OUTWARD
+from ..types.page_texts import mark_text
 from .commands import find_doubt
 from .information_flow import find_objection
 from .rules import COMMAND_TOOLS, Case, Decision, Rule, Verdict, apply_rules
@@ -101,7 +102,9 @@ def approval_mode(case: Case, policy: AgentPolicy) -> Decision | None:
     """Ask before every tool but the safe ones, in a conversation with `/approval on`."""
     if not case.strict or case.tool in SAFE_TOOLS:
         return None
-    return Decision("ask", "this conversation asks before every tool; /approval off ends that")
+    return Decision(
+        "ask", mark_text("this conversation asks before every tool; /approval off ends that")
+    )
 
 
 def commands_need_names(case: Case, policy: AgentPolicy) -> Decision | None:

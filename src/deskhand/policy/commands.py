@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 
+from ..types.page_texts import mark_text
 from .programs import WRAPPER_PROGRAMS, find_risk
 from .words import MAX_COMMAND_CHARS, ShellWord, WordReader, parse_command
 
@@ -55,7 +56,9 @@ def find_doubt_in(reading: WordReader, allowed: Collection[str], *, strict: bool
 
 
 def format_unclear(piece: str) -> str:
-    return f"it is not certain what this command runs: {piece[:SHOWN_CHARS]}"
+    return mark_text("it is not certain what this command runs: {command}").format(
+        command=piece[:SHOWN_CHARS]
+    )
 
 
 def _find_word_doubt(words: Sequence[ShellWord], allowed: Collection[str], strict: bool) -> str:
@@ -63,7 +66,9 @@ def _find_word_doubt(words: Sequence[ShellWord], allowed: Collection[str], stric
     while at < len(words):
         name = program_name(words[at].text)
         if name not in allowed:
-            return f"{name[:SHOWN_CHARS]!r} is not one of the commands that run without approval"
+            return mark_text("{name} is not one of the commands that run without approval").format(
+                name=repr(name[:SHOWN_CHARS])
+            )
         if name not in WRAPPER_PROGRAMS:
             plain = (ShellWord(name, words[at].glob), *words[at + 1 :])
             risk = find_risk(plain, strict=strict)

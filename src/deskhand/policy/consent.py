@@ -10,6 +10,7 @@ from ..types.commit import Change
 from ..types.events import ApprovalAnswered
 from ..types.identity import Principal
 from ..types.messages import ToolCall
+from ..types.page_texts import mark_text
 from .approval import CallSetting, hash_standing_call, render_arguments
 from .rules import Decision
 
@@ -23,7 +24,9 @@ async def find_grant(
         answer = await grant_verdict(reader, hash_standing_call(call, each, principal))
         if answer is None:
             continue
-        reason = f"{answer.by} answered {answer.verdict} to this exact call"
+        reason = mark_text("{who} answered {answer} to this exact call").format(
+            who=answer.by, answer=answer.verdict
+        )
         if answer.verdict == "never":
             return Decision("deny", reason)
         if each == setting:

@@ -20,6 +20,7 @@ from ..types.effects import OUTWARD, Effect
 from ..types.identity import Principal, responsible_person
 from ..types.labels import LOCAL, UNNAMED_SOURCE, Label
 from ..types.messages import Message, ResultPart, Text, ToolCall, ToolResult
+from ..types.page_texts import mark_text
 from .links import defang_text, find_known_links, is_address_in
 
 SEARCH_TOOL = "web_search"
@@ -47,8 +48,9 @@ STEERING_FILES = frozenset(
 )
 """Files of a workspace that tell an agent what to do or what is known, and folders of them: the
 next conversation reads them."""
+READ_REASON = mark_text("this conversation has read {sources_text}")
 MAX_NAMED_SOURCES = 3
-AUTHOR_SOURCE = "what {} wrote"
+AUTHOR_SOURCE = mark_text("what {name} wrote")
 MAX_ADDRESSES = 20
 """So many addresses of a call are looked for in what was read."""
 
@@ -70,7 +72,11 @@ def downgrade_label(label: Label, principal: Principal) -> Label:
         return label
     people = list_other_authors(label, principal)
     return (
-        replace(label, integrity="untrusted", source="\n".join(map(AUTHOR_SOURCE.format, people)))
+        replace(
+            label,
+            integrity="untrusted",
+            source="\n".join(AUTHOR_SOURCE.format(name=each) for each in people),
+        )
         if people
         else label
     )
@@ -141,39 +147,41 @@ def find_objection(
     `owner` whether it is an owner who asks."""
     if label.integrity == "untrusted":
         if effect in OUTWARD:
-            return (
-                "it acts outside the workspace, and this conversation has read "
-                f"{format_sources(label)}"
-            )
+            return mark_text(
+                "it acts outside the workspace, and this conversation has read {sources_text}"
+            ).format(sources_text=format_sources(label))
         if effect == "fetch" and (strange := _find_unknown_address(arguments, known)):
-            return (
-                f"nobody in this conversation mentioned the address {strange[:200]!r}, and it "
-                f"has read {format_sources(label)}"
-            )
+            return _describe_strange_address(strange, label)
     if effect == "local_write" and not (owner and label.integrity != "untrusted"):
         read = (
-            f"this conversation has read {format_sources(label)}"
+            READ_REASON.format(sources_text=format_sources(label))
             if label.integrity == "untrusted"
-            else "no owner asks for it"
+            else mark_text("no owner asks for it")
         )
         if path := find_steering_file(_decode_arguments(arguments)):
-            return f"{path} tells the agent what to do from now on, and {read}"
-    private = label.readers is not None
+            return mark_text(
+                "{file} tells the agent what to do from now on, and {why_text}"
+            ).format(file=path, why_text=read)
+    is_private = label.readers is not None
     if (
-        private
+        is_private
         and effect == "fetch"
         and (strange := _find_unknown_address(arguments, [each for each in known if not each.host]))
     ):
-        return (
-            f"nobody in this conversation mentioned the address {strange[:200]!r}, and it has "
-            f"read {format_sources(label)}"
+        return _describe_strange_address(strange, label)
+    if is_private and effect in OUTWARD:
+        private_data = mark_text("private data of {readers_text}: {sources_text}").format(
+            readers_text=_format_readers(label), sources_text=format_sources(label)
         )
-    if private and effect in OUTWARD:
-        return (
-            f"this conversation has read private data of {_format_readers(label)}: "
-            f"{format_sources(label)}"
-        )
+        return READ_REASON.format(sources_text=private_data)
     return ""
+
+
+def _describe_strange_address(url: str, label: Label) -> str:
+    return mark_text(
+        "nobody in this conversation mentioned the address {address}, and it has read "
+        "{sources_text}"
+    ).format(address=repr(url[:200]), sources_text=format_sources(label))
 
 
 def _find_unknown_address(arguments: bytes, known: Collection[Given]) -> str:
@@ -224,7 +232,12 @@ def format_sources(label: Label) -> str:
     """The sources in words."""
     named = [source for source in label.sources if source] or [UNNAMED_SOURCE]
     more = len(named) - MAX_NAMED_SOURCES
-    return ", ".join(named[:MAX_NAMED_SOURCES]) + (f" and {more} more" if more > 0 else "")
+    shown = ", ".join(named[:MAX_NAMED_SOURCES])
+    if more <= 0:
+        return shown
+    return mark_text("{sources_text} and {more_number} more").format(
+        sources_text=shown, more_number=more
+    )
 
 
 def extract_addresses(arguments: Any) -> Iterator[str]:
@@ -279,7 +292,7 @@ def _make_withheld(label: Label) -> Text:
 
 
 def _format_readers(label: Label) -> str:
-    names = [reader.replace("role:owner", "the owner") for reader in label.readers or ()]
+    names = [reader.replace("role:owner", mark_text("the owner")) for reader in label.readers or ()]
     return " and ".join(names) or "nobody here"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..types.page_texts import mark_text
 from .checks import AgentPolicy
 from .information_flow import format_sources
 from .rules import Case, Decision
@@ -18,6 +19,7 @@ def jobs_from_outside(case: Case, policy: AgentPolicy) -> Decision | None:
         return None
     return Decision(
         "ask",
-        "a job continues after this conversation, and this conversation has read "
-        f"{format_sources(case.context)}",
+        mark_text(
+            "a job continues after this conversation, and this conversation has read {sources_text}"
+        ).format(sources_text=format_sources(case.context)),
     )

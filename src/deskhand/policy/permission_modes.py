@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ..types.effects import OUTWARD, Effect
+from ..types.page_texts import mark_text
 from .rules import Rule
 
 PermissionMode = Literal["read-only", "ask-me", "workspace-free", "everything"]
@@ -22,6 +23,11 @@ PERMISSION_MODES: dict[PermissionMode, str] = {
 }
 """What a person is told before they choose, the least free first. `workspace-free` is the
 default."""
+
+MODE_REASON = mark_text("the permission mode is {mode_name}")
+READ_ONLY_REASON = mark_text("the permission mode is {mode_name}: it may only read")
+ASK_ME_REASON = mark_text("the permission mode is {mode_name}: it asks before it changes anything")
+ROLE_REASON = mark_text("for the role {role} the permission mode is {mode_name}")
 
 READ_ONLY_EFFECTS: tuple[Effect, ...] = ("none", "fetch", "send_owner")
 """Effects of what only looks, and answers who asked."""
@@ -42,13 +48,13 @@ def stricter_mode(one: PermissionMode, other: PermissionMode) -> PermissionMode:
 
 def mode_rules(mode: PermissionMode) -> tuple[Rule, ...]:
     """The rules behind one's own: the first that fits wins."""
-    why = f"the permission mode is {mode}"
+    why = MODE_REASON.format(mode_name=mode)
     looking = tuple(Rule("allow", effect=effect, because=why) for effect in READ_ONLY_EFFECTS)
     match mode:
         case "read-only":
-            return (*looking, Rule("deny", because=f"{why}: it may only read"))
+            return (*looking, Rule("deny", because=READ_ONLY_REASON.format(mode_name=mode)))
         case "ask-me":
-            return (*looking, Rule("ask", because=f"{why}: it asks before it changes anything"))
+            return (*looking, Rule("ask", because=ASK_ME_REASON.format(mode_name=mode)))
         case "workspace-free":
             return ()
         case "everything":
@@ -63,7 +69,7 @@ def role_rules(roles: Mapping[str, PermissionMode], agent: PermissionMode) -> tu
         if stricter_mode(mode, agent) == agent:
             continue
         verdict: Literal["deny", "ask"] = "deny" if mode == "read-only" else "ask"
-        why = f"for the role {role} the permission mode is {mode}"
+        why = ROLE_REASON.format(role=role, mode_name=mode)
         effects = _CHANGING_EFFECTS if mode in ("read-only", "ask-me") else tuple(sorted(OUTWARD))
         found += [
             Rule(verdict, effect=effect, who=f"role:{role}", because=why) for effect in effects

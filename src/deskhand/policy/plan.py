@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..types.page_texts import mark_text
 from .checks import AgentPolicy
 from .rules import Case, Decision, is_read_only
 
@@ -14,7 +15,10 @@ def plan_approval(case: Case, policy: AgentPolicy) -> Decision | None:
     if case.tool != EXIT_PLAN_MODE or not case.planning:
         return None
     return Decision(
-        "ask", "this is the plan; if you approve it, plan mode ends and the plan is carried out"
+        "ask",
+        mark_text(
+            "this is the plan; if you approve it, plan mode ends and the plan is carried out"
+        ),
     )
 
 

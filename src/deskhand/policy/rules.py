@@ -14,6 +14,7 @@ from ..types.effects import EFFECT_PHRASES, Effect
 from ..types.identity import Address, Principal
 from ..types.labels import Label
 from ..types.options import SessionOptions
+from ..types.page_texts import mark_text
 from . import command_lists as blocked
 from .argument_hosts import HOST_EFFECTS, UNREADABLE_HOST, extract_hosts, is_host_match
 from .commands import format_unclear
@@ -91,6 +92,11 @@ FREE_EFFECTS: frozenset[Effect] = frozenset({"none", "local_write", "send_owner"
 asked."""
 
 
+RULE_REASON = mark_text("rule {number}: {rule}")
+FREE_REASON = mark_text("{tool} stays within the workspace and this conversation")
+DEFAULT_REASON = mark_text("{tool} would {effect_text}, and no rule allows it")
+
+
 def is_read_only(effect: Effect) -> bool:
     """Whether a tool of this effect only looks: it may be used while a plan is made."""
     return effect in ("none", "fetch")
@@ -108,12 +114,13 @@ def apply_rules(rules: Sequence[Rule], case: Case) -> Decision:
     for number, rule in enumerate(rules, 1):
         mismatch = find_mismatch(rule, seen)
         if not mismatch:
-            reason = rule.because or f"rule {number}: {summarize_rule(rule)}"
+            reason = rule.because or RULE_REASON.format(number=number, rule=summarize_rule(rule))
             decision = Decision(rule.verdict, reason)
             break
 
         if mismatch == UNCLEAR and not doubt:
-            doubt = f"{_explain_doubt(rule, seen)}; rule {number}: {summarize_rule(rule)}"
+            because = RULE_REASON.format(number=number, rule=summarize_rule(rule))
+            doubt = f"{_explain_doubt(rule, seen)}; {because}"
     else:
         decision = decide_by_default(case)
 
@@ -125,15 +132,19 @@ def apply_rules(rules: Sequence[Rule], case: Case) -> Decision:
 def _explain_doubt(rule: Rule, seen: RuleTrace) -> str:
     if rule.commands:
         return format_unclear(seen.reading.unclear)
-    return "it is not certain where this goes"
+    return mark_text("it is not certain where this goes")
 
 
 def decide_by_default(case: Case) -> Decision:
     """What holds where no rule fits."""
     if case.effect in FREE_EFFECTS:
-        return Decision("allow", f"{case.tool} stays within the workspace and this conversation")
+        return Decision(
+            "allow",
+            FREE_REASON.format(tool=case.tool),
+        )
     return Decision(
-        "ask", f"{case.tool} would {EFFECT_PHRASES[case.effect]}, and no rule allows it"
+        "ask",
+        DEFAULT_REASON.format(tool=case.tool, effect_text=EFFECT_PHRASES[case.effect]),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..types.intended_loss import is_file_mentioned, is_loss_requested
+from ..types.page_texts import mark_text
 from ..types.programs import RUN_PROGRAM, RunArguments
 from .commands import split_shell_words, split_simple_commands
 from .programs import WRAPPER_PROGRAMS
@@ -77,8 +78,11 @@ def find_unrequested_loss(tool: str, arguments: bytes, said: str) -> str:
         if change.loses
         and (len(change.path) > MAX_PATH_CHARS or not is_loss_requested(change, said))
     ]
-    more = f", and {len(lost) - 1} more like it" if len(lost) > 1 else ""
-    return lost[0].loses + more if lost else ""
+    if len(lost) > 1:
+        return mark_text("{loss_text}, and {more_number} more like it").format(
+            loss_text=lost[0].loses, more_number=len(lost) - 1
+        )
+    return lost[0].loses if lost else ""
 
 
 def _iter_changed_paths(command: str, kind: PathKind) -> Iterator[str]:

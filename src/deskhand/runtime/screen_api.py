@@ -8,15 +8,16 @@ import anyio
 from ..computer.live_views import LiveView
 from ..policy.information_flow import may_see
 from ..types.identity import Principal, list_reader_names
+from ..types.page_texts import mark_text
 from ..web.protocols import ScreenBackend
 from ..web.screen_views import Screen, ScreenView
 from .app import App
 
-ELSEWHERE = (
-    "The agent of this conversation works in another process of Deskhand. What it sees cannot be "
-    "watched from here."
+ELSEWHERE = mark_text(
+    "The agent of this conversation works in another process of Deskhand. What "
+    "it sees cannot be watched from here."
 )
-WITHHELD = "What is open here is only for some of those who read this conversation."
+WITHHELD = mark_text("What is open here is only for some of those who read this conversation.")
 
 
 class ScreenApi:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from ..types.errors import SandboxUnavailable
+from ..types.page_texts import mark_text
 from .base import Sandbox
 from .bubblewrap import Bubblewrap
 from .kernel import landlock_abi
@@ -47,12 +48,22 @@ async def open_sandbox(
         if not verdict.problem:
             return Proven(candidate, tuple(verdicts))
     reasons = [f"{each.sandbox}: {each.problem}" for each in verdicts]
-    reasons += ["bubblewrap is not installed (apt-get install bubblewrap)"] if bwrap is None else []
     reasons += (
-        [f"the kernel's Landlock is version {landlock}, {NEEDED_ABI} is needed"]
+        [mark_text("bubblewrap is not installed (apt-get install bubblewrap)")]
+        if bwrap is None
+        else []
+    )
+    reasons += (
+        [
+            mark_text(
+                "the kernel's Landlock is version {version_number}, {needed_number} is needed"
+            ).format(version_number=landlock, needed_number=NEEDED_ABI)
+        ]
         if landlock < NEEDED_ABI
         else []
     )
     raise SandboxUnavailable(
-        f"No sandbox works on this machine, so commands are not run. {'; '.join(reasons)}."
+        mark_text("No sandbox works on this machine, so commands are not run. {why_text}.").format(
+            why_text="; ".join(reasons)
+        )
     )

@@ -51,6 +51,7 @@ from ..tools.render import INSTALL_COMMAND as CHROMIUM
 from ..tools.render import find_browser
 from ..types.errors import ConfigError, DeskhandError, SandboxUnavailable
 from ..types.folders import make_private_folder
+from ..types.page_texts import mark_text
 from ..users.users import open_people
 from ..workspace.scope import SandboxProvider
 from .site_packages import describe_unexpected_pth, find_unexpected_pth
@@ -59,6 +60,7 @@ from .start_log import read_last_start, read_startup_error
 Level = Literal["good", "note", "bad"]
 PROBE_S = 20.0
 REACH_TIMEOUT_S = 5.0
+MCP_PROBLEM = mark_text("the MCP server {name}: {problem_text}")
 MIN_FREE_BYTES = 500_000_000
 BUILT_AT = 1_790_000_000.0
 """A clock that shows an earlier time is wrong: this code did not exist then."""
@@ -92,7 +94,17 @@ async def run_probes(
             with anyio.fail_after(PROBE_S):
                 found += [(probe.name, finding) for finding in await probe.run(settings)]
         except TimeoutError:
-            found.append((probe.name, DoctorFinding("bad", f"no result within {PROBE_S:.0f} s")))
+            found.append(
+                (
+                    probe.name,
+                    DoctorFinding(
+                        "bad",
+                        mark_text("no result within {limit_number} s").format(
+                            limit_number=f"{PROBE_S:.0f}"
+                        ),
+                    ),
+                )
+            )
         except (DeskhandError, OSError) as error:
             found.append((probe.name, DoctorFinding("bad", str(error))))
     return found
@@ -104,7 +116,10 @@ async def _probe_home(settings: Settings) -> list[DoctorFinding]:
         remedy = "deskhand init"
         return [
             DoctorFinding(
-                "bad", f"{root} does not exist", remedy, lambda: make_private_folder(root)
+                "bad",
+                mark_text("{root} does not exist").format(root=root),
+                remedy,
+                lambda: make_private_folder(root),
             )
         ]
     try:
@@ -116,9 +131,14 @@ async def _probe_home(settings: Settings) -> list[DoctorFinding]:
             errno.EACCES: f"sudo chown -R $(id -u) {root}",
             errno.EROFS: f"findmnt -T {root}",
         }
-        said = f"{root} cannot be written: {error.strerror}"
+        said = mark_text("{root} cannot be written: {error}").format(
+            root=root, error=error.strerror
+        )
         return [DoctorFinding("bad", said, remedies.get(error.errno or 0, ""))]
-    return [DoctorFinding("good", f"{root} can be written"), *_probe_permissions(settings)]
+    return [
+        DoctorFinding("good", mark_text("{root} can be written").format(root=root)),
+        *_probe_permissions(settings),
+    ]
 
 
 def _probe_permissions(settings: Settings) -> list[DoctorFinding]:
@@ -133,7 +153,7 @@ def _probe_permissions(settings: Settings) -> list[DoctorFinding]:
             found.append(
                 DoctorFinding(
                     "note",
-                    f"others on this machine can read {path}",
+                    mark_text("others on this machine can read {path}").format(path=path),
                     f"chmod {mode:o} {path}",
                     close,
                 )
@@ -150,15 +170,22 @@ async def _probe_disk(settings: Settings) -> list[DoctorFinding]:
         return [
             DoctorFinding(
                 "bad",
-                f"only {free / 1e6:.0f} MB are free",
-                f"free some space: du -xh {there} | sort -h | tail",
+                mark_text("only {free_size} are free").format(free_size=f"{free / 1e6:.0f} MB"),
+                mark_text("free some space: du -xh {folder} | sort -h | tail").format(folder=there),
             )
         ]
-    return [DoctorFinding("good", f"{free / 1e9:.1f} GB are free")]
+    return [
+        DoctorFinding(
+            "good",
+            mark_text("{free_size} are free").format(free_size=f"{free / 1e9:.1f} GB"),
+        )
+    ]
 
 
 async def _probe_config(settings: Settings) -> list[DoctorFinding]:
-    where = f"{settings.file}{'' if settings.file.exists() else ' (not there: defaults hold)'}"
+    where = str(settings.file)
+    if not settings.file.exists():
+        where = mark_text("{file} (not there: defaults hold)").format(file=where)
     notes = [
         DoctorFinding("note", warning, f"$EDITOR {settings.file}") for warning in settings.warnings
     ]
@@ -168,7 +195,7 @@ async def _probe_config(settings: Settings) -> list[DoctorFinding]:
 async def _probe_database(settings: Settings) -> list[DoctorFinding]:
     path = settings.home.database
     if not has_database(settings):
-        return [DoctorFinding("good", "no conversations yet")]
+        return [DoctorFinding("good", mark_text("no conversations yet"))]
     store = open_store(settings)
     try:
         damage = store.check_integrity()
@@ -176,23 +203,38 @@ async def _probe_database(settings: Settings) -> list[DoctorFinding]:
     finally:
         await store.close()
     if damage:
-        return [DoctorFinding("bad", f"damaged: {damage[0]}", f"restore a backup of {path}")]
+        return [
+            DoctorFinding(
+                "bad",
+                mark_text("damaged: {damage}").format(damage=damage[0]),
+                mark_text("restore a backup of {path}").format(path=path),
+            )
+        ]
     if breaks:
         return [
             DoctorFinding(
                 "bad",
-                f"the log was changed: {breaks[0].session}: {breaks[0].why}",
+                mark_text("the log was changed: {session}: {why_text}").format(
+                    session=breaks[0].session, why_text=breaks[0].why
+                ),
                 "deskhand audit verify",
             )
         ]
-    where = f"{database_name(settings)}: " if settings.config.store else ""
-    return [DoctorFinding("good", f"{where}valid; the hash chain of {events} events is intact")]
+    if settings.config.store:
+        said = mark_text(
+            "{database}: valid; the hash chain of {events_number} events is intact"
+        ).format(database=database_name(settings), events_number=events)
+    else:
+        said = mark_text("valid; the hash chain of {events_number} events is intact").format(
+            events_number=events
+        )
+    return [DoctorFinding("good", said)]
 
 
 async def _probe_people(settings: Settings) -> list[DoctorFinding]:
     path = settings.home.database
     if not has_database(settings):
-        return [DoctorFinding("good", "only you, on this machine")]
+        return [DoctorFinding("good", mark_text("only you, on this machine"))]
     store = open_store(settings)
     try:
         people = open_people(store, SystemClock(), dict, dict)
@@ -201,14 +243,23 @@ async def _probe_people(settings: Settings) -> list[DoctorFinding]:
                 DoctorFinding(
                     "bad",
                     why,
-                    f"restore a backup of {path}" if people.is_broken() else "deskhand pair list",
+                    mark_text("restore a backup of {path}").format(path=path)
+                    if people.is_broken()
+                    else "deskhand pair list",
                 )
             ]
         users = await people.users()
     finally:
         await store.close()
     known = sum(bool(user.identities) for user in users)
-    return [DoctorFinding("good", f"{len(users)} users, {known} of them known on a channel")]
+    return [
+        DoctorFinding(
+            "good",
+            mark_text("{users_number} users, {known_number} of them known on a channel").format(
+                users_number=len(users), known_number=known
+            ),
+        )
+    ]
 
 
 async def _probe_channels(settings: Settings) -> list[DoctorFinding]:
@@ -216,11 +267,13 @@ async def _probe_channels(settings: Settings) -> list[DoctorFinding]:
     opened = open_channels(settings, Blobs(settings.home.blobs), SystemClock())
     found = [each for each in opened if settings.config.channels[each.name].enabled]
     if not found:
-        return [DoctorFinding("good", "none; deskhand channels add adds one")]
+        return [DoctorFinding("good", mark_text("none; deskhand channels add adds one"))]
     return [
         DoctorFinding("bad", each.why, f"deskhand channels add {each.kind}")
         if isinstance(each, Unopened)
-        else DoctorFinding("good", f"{each.name} has what it needs")
+        else DoctorFinding(
+            "good", mark_text("{channel} has what it needs").format(channel=each.name)
+        )
         for each in found
     ]
 
@@ -233,7 +286,7 @@ async def _probe_models(settings: Settings) -> list[DoctorFinding]:
         return [
             DoctorFinding(
                 "bad",
-                "no model is chosen; `deskhand model list` shows them",
+                mark_text("no model is chosen; `deskhand model list` shows them"),
                 "deskhand model use provider/name",
             )
         ]
@@ -252,34 +305,47 @@ async def _probe_model(settings: Settings, name: str) -> DoctorFinding:
     if missing:
         return DoctorFinding("bad", f"{name}: {missing}", "deskhand model list")
     if provider == EMBEDDED:
-        return DoctorFinding("good", f"{name}: its weights are downloaded")
+        return DoctorFinding(
+            "good", mark_text("{model}: its weights are downloaded").format(model=name)
+        )
     catalogue = build_catalogue(settings)
     own = settings.config.providers.get(provider)
     if provider not in catalogue.providers:
-        return DoctorFinding("good", f"{name}: built in")
+        return DoctorFinding("good", mark_text("{model}: built in").format(model=name))
     found = catalogue.provider(provider)
     url = (own.base_url if own else "") or found.base_url
     key = models.key(provider)
     try:
         status = await fetch_status(f"{url.rstrip('/')}/models", key, found.quirks.auth)
     except (OSError, ValueError, TimeoutError) as error:
-        why = "no answer in time" if isinstance(error, TimeoutError) else str(error)
+        why = mark_text("no answer in time") if isinstance(error, TimeoutError) else str(error)
         start = (
-            f"start it, or set providers.{provider}.base_url"
+            mark_text("start it, or set providers.{provider}.base_url").format(provider=provider)
             if found.local
-            else "check the network"
+            else mark_text("check the network")
         )
-        return DoctorFinding("bad", f"{name}: {url} cannot be reached: {why}", start)
+        return DoctorFinding(
+            "bad",
+            mark_text("{model}: {url} cannot be reached: {why_text}").format(
+                model=name, url=url, why_text=why
+            ),
+            start,
+        )
     if status in (401, 403):
         variable = own.key_env if own and own.key_env else next(iter(found.keys), "")
         return DoctorFinding(
             "bad",
-            f"{name}: the key was rejected",
-            f"put the right {variable} into {settings.home.env}",
+            mark_text("{model}: the key was rejected").format(model=name),
+            mark_text("put the right {variable_name} into {file}").format(
+                variable_name=variable, file=settings.home.env
+            ),
         )
-    return DoctorFinding(
-        "good", f"{name}: reachable" + (", the key is accepted" if key and status == 200 else "")
+    said = (
+        mark_text("{model}: reachable, the key is accepted")
+        if key and status == 200
+        else mark_text("{model}: reachable")
     )
+    return DoctorFinding("good", said.format(model=name))
 
 
 async def fetch_status(url: str, key: str, auth: str) -> int:
@@ -298,7 +364,7 @@ async def fetch_status(url: str, key: str, auth: str) -> int:
             else:
                 stream = await connect(host, port)
         except (anyio.BrokenResourceError, anyio.EndOfStream) as error:
-            raise OSError("the connection was closed") from error
+            raise OSError(mark_text("the connection was closed")) from error
         async with stream:
             header = f"Authorization: Bearer {key}" if auth == "bearer" else f"{auth}: {key}"
             lines = [f"GET {parts.path or '/'} HTTP/1.1", f"Host: {host}", "Connection: close"]
@@ -307,10 +373,10 @@ async def fetch_status(url: str, key: str, auth: str) -> int:
             try:
                 answer = await stream.receive(1024)
             except (anyio.BrokenResourceError, anyio.EndOfStream) as error:
-                raise OSError("it closed the connection without an answer") from error
+                raise OSError(mark_text("it closed the connection without an answer")) from error
     fields = answer.split(b" ", 2)
     if not fields[0].startswith(b"HTTP/") or len(fields) < 2 or not fields[1].isdigit():
-        raise ValueError("the server there does not speak HTTP")
+        raise ValueError(mark_text("the server there does not speak HTTP"))
     return int(fields[1])
 
 
@@ -323,7 +389,10 @@ async def _probe_sandbox(settings: Settings) -> list[DoctorFinding]:
     held = proven.verdicts[-1]
     return [
         DoctorFinding(
-            "good", f"{held.sandbox} works: all {len(held.probes)} attempts to break out failed"
+            "good",
+            mark_text("{sandbox} works: all {count_number} attempts to break out failed").format(
+                sandbox=held.sandbox, count_number=len(held.probes)
+            ),
         )
     ]
 
@@ -338,7 +407,9 @@ async def _probe_secrets(settings: Settings) -> list[DoctorFinding]:
         return [
             DoctorFinding(
                 "good",
-                "no secrets are stored; to store one for commands: deskhand secrets set NAME",
+                mark_text(
+                    "no secrets are stored; to store one for commands: deskhand secrets set NAME"
+                ),
             )
         ]
     bare = [name for name, entry in entries.items() if not entry.rules]
@@ -347,18 +418,25 @@ async def _probe_secrets(settings: Settings) -> list[DoctorFinding]:
         return [
             DoctorFinding(
                 "note",
-                f"{len(entries)} secrets are stored; no command may use {', '.join(bare)}",
+                mark_text("{count_number} secrets are stored; no command may use {names}").format(
+                    count_number=len(entries), names=", ".join(bare)
+                ),
                 remedy,
             )
         ]
     if not HAS_CRYPTOGRAPHY:
-        why = (
-            f"{len(entries)} secrets are stored; commands can use them only with http:// "
-            "addresses, which are sent as https"
-        )
+        why = mark_text(
+            "{count_number} secrets are stored; commands can use them only with "
+            "http:// addresses, which are sent as https"
+        ).format(count_number=len(entries))
         return [DoctorFinding("note", why, "pip install 'deskhand[secrets]'")]
     return [
-        DoctorFinding("good", f"{len(entries)} secrets are stored; the proxy adds them to requests")
+        DoctorFinding(
+            "good",
+            mark_text("{count_number} secrets are stored; the proxy adds them to requests").format(
+                count_number=len(entries)
+            ),
+        )
     ]
 
 
@@ -376,10 +454,12 @@ async def _probe_mcp(settings: Settings) -> list[DoctorFinding]:
     """Whether its MCP servers can be started; none is."""
     servers = {name: each for name, each in settings.config.mcp.items() if each.enabled}
     if not servers:
-        said = "no MCP servers are set up; to add one: deskhand mcp add NAME -- COMMAND"
+        said = mark_text("no MCP servers are set up; to add one: deskhand mcp add NAME -- COMMAND")
         return [DoctorFinding("good", said)]
     if find_spec("mcp") is None:
-        why = f"{len(servers)} MCP servers are set up, and what connects them is not installed"
+        why = mark_text(
+            "{count_number} MCP servers are set up, and what connects them is not installed"
+        ).format(count_number=len(servers))
         return [DoctorFinding("bad", why, "pip install 'deskhand[mcp]'")]
     findings = []
     for name, server in servers.items():
@@ -388,12 +468,21 @@ async def _probe_mcp(settings: Settings) -> list[DoctorFinding]:
             for text in (server.url, *server.args, *server.env.values(), *server.headers.values()):
                 fill_variables(text, settings.environment)
         except ConfigError as error:
-            findings.append(DoctorFinding("bad", f"the MCP server {name}: {error}"))
+            findings.append(
+                DoctorFinding(
+                    "bad",
+                    MCP_PROBLEM.format(name=name, problem_text=error),
+                )
+            )
             continue
         if command and shutil.which(command) is None:
-            why = f"the MCP server {name}: there is no program {command!r}"
+            missing = mark_text("there is no program {program}").format(program=repr(command))
+            why = MCP_PROBLEM.format(name=name, problem_text=missing)
             findings.append(DoctorFinding("bad", why, f"deskhand mcp test {name}"))
-    good = DoctorFinding("good", f"{len(servers)} MCP servers can be started")
+    good = DoctorFinding(
+        "good",
+        mark_text("{count_number} MCP servers can be started").format(count_number=len(servers)),
+    )
     return findings or [good]
 
 
@@ -407,12 +496,21 @@ async def _probe_tools(settings: Settings) -> list[DoctorFinding]:
         found = await find_all_tools(workspace_path(settings, agent), provider)
         count += len(found.tools)
         findings += [
-            DoctorFinding("bad", f"agent {agent}: {problem}", f"deskhand tools --agent {agent}")
+            DoctorFinding(
+                "bad",
+                mark_text("agent {agent}: {problem_text}").format(
+                    agent=agent, problem_text=problem
+                ),
+                f"deskhand tools --agent {agent}",
+            )
             for problem in found.problems
         ]
-    said = f"{count} tool{'s' * (count != 1)} of your own can be used"
     if not count:
-        said = "there are no tools of your own; to add some: deskhand tools add FILE"
+        said = mark_text("there are no tools of your own; to add some: deskhand tools add FILE")
+    elif count == 1:
+        said = mark_text("1 tool of your own can be used")
+    else:
+        said = mark_text("{count_number} tools of your own can be used").format(count_number=count)
     return findings or [DoctorFinding("good", said)]
 
 
@@ -422,51 +520,78 @@ async def _probe_packages(settings: Settings) -> list[DoctorFinding]:
         return [
             DoctorFinding("bad", describe_unexpected_pth(each), f"less {each}") for each in found
         ]
-    return [DoctorFinding("good", "nothing unknown is run when Python starts")]
+    return [DoctorFinding("good", mark_text("nothing unknown is run when Python starts"))]
 
 
 async def _probe_desktop(settings: Settings) -> list[DoctorFinding]:
     names = ", ".join(name for name in settings.agents if settings.agent(name).desktop)
     if not names:
-        return [DoctorFinding("good", "no agent may use the windows of this machine")]
+        return [DoctorFinding("good", mark_text("no agent may use the windows of this machine"))]
     if not is_desktop_installed():
-        return [DoctorFinding("bad", "desktops cannot be read: the extra [desktop]", DESKTOP)]
+        return [
+            DoctorFinding("bad", mark_text("desktops cannot be read: the extra [desktop]"), DESKTOP)
+        ]
     if settings.config.desktop.screen == "virtual":
         if missing := find_missing_for_screen():
-            said = "agents have no screen of their own: something is not installed"
+            said = mark_text("agents have no screen of their own: something is not installed")
             return [DoctorFinding("bad", said, f"sudo apt-get install {' '.join(missing)}")]
-        return [DoctorFinding("good", f"a screen of its own for {names}")]
+        return [
+            DoctorFinding(
+                "good", mark_text("a screen of its own for {agents}").format(agents=names)
+            )
+        ]
     if not settings.started_with.get("DBUS_SESSION_BUS_ADDRESS"):
-        said = f"{names} may use a desktop, and Deskhand is not started from one"
+        said = mark_text("{agents} may use a desktop, and Deskhand is not started from one").format(
+            agents=names
+        )
         return [DoctorFinding("bad", said, "deskhand desktop start")]
-    return [DoctorFinding("good", f"{names} may use the desktop that Deskhand is started from")]
+    return [
+        DoctorFinding(
+            "good",
+            mark_text("{agents} may use the desktop that Deskhand is started from").format(
+                agents=names
+            ),
+        )
+    ]
 
 
 async def _probe_starts(settings: Settings) -> list[DoctorFinding]:
     error = read_startup_error(settings.home)
     began = read_last_start(settings.home)
     if error is not None:
-        why = f"`deskhand serve` crashed at {error.time}: {error.type}: {error.message}"
+        why = mark_text("`deskhand serve` crashed at {at}: {kind}: {error}").format(
+            at=error.time, kind=error.type, error=error.message
+        )
         return [DoctorFinding("bad", why, f"less {settings.home.startup_error}")]
     if began is None:
         return [
             DoctorFinding(
                 "good",
-                "`deskhand serve` was never started; Deskhand answers only while a "
-                "terminal is open",
+                mark_text(
+                    "`deskhand serve` was never started; Deskhand answers only while a "
+                    "terminal is open"
+                ),
             )
         ]
     when = datetime.fromtimestamp(began, ZoneInfo(settings.config.timezone)).strftime(
         "%Y-%m-%d %H:%M"
     )
-    return [DoctorFinding("good", f"`deskhand serve` last started at {when}")]
+    return [
+        DoctorFinding(
+            "good", mark_text("`deskhand serve` last started at {at_time}").format(at_time=when)
+        )
+    ]
 
 
 async def _probe_clock(settings: Settings) -> list[DoctorFinding]:
     if SystemClock().now() < BUILT_AT:
-        return [DoctorFinding("bad", "the clock is wrong", "sudo timedatectl set-ntp true")]
+        return [
+            DoctorFinding("bad", mark_text("the clock is wrong"), "sudo timedatectl set-ntp true")
+        ]
     zone = settings.config.timezone
-    return [DoctorFinding("good", f"plausible; times are shown in {zone}")]
+    return [
+        DoctorFinding("good", mark_text("plausible; times are shown in {zone}").format(zone=zone))
+    ]
 
 
 async def _probe_search(settings: Settings) -> list[DoctorFinding]:
@@ -474,7 +599,7 @@ async def _probe_search(settings: Settings) -> list[DoctorFinding]:
     engine = ENGINES[chosen.engine]
     variable = (chosen.key_env or engine.key_env) if engine.key_env else ""
     meanwhile = (
-        "; until then, DuckDuckGo is used"
+        f"; {mark_text('until then, DuckDuckGo is used')}"
         if chosen.fallback and chosen.engine != "duckduckgo"
         else ""
     )
@@ -482,51 +607,82 @@ async def _probe_search(settings: Settings) -> list[DoctorFinding]:
         return [
             DoctorFinding(
                 "note",
-                f"{engine.title} has no key{meanwhile}",
-                f"put {variable} into {settings.home.env}",
+                mark_text("{engine} has no key").format(engine=engine.title) + meanwhile,
+                mark_text("put {variable_name} into {file}").format(
+                    variable_name=variable, file=settings.home.env
+                ),
             )
         ]
     if chosen.engine == "searxng" and not chosen.url:
         remedy = "deskhand config set web_search.url http://127.0.0.1:8888"
-        return [DoctorFinding("note", f"SearXNG has no address{meanwhile}", remedy)]
-    return [DoctorFinding("good", f"{engine.title} searches the web")]
+        return [DoctorFinding("note", mark_text("SearXNG has no address") + meanwhile, remedy)]
+    return [
+        DoctorFinding("good", mark_text("{engine} searches the web").format(engine=engine.title))
+    ]
 
 
 async def _probe_documents(settings: Settings) -> list[DoctorFinding]:
     """Nothing of it is needed for the rest to work."""
     missing = [name for name in (*LIBRARIES, "curl_cffi") if find_spec(name) is None]
     if missing:
-        said = (
-            "PDF files, web pages and sites that refuse programs cannot be read: the extra [web] "
-            "is not installed"
+        said = mark_text(
+            "PDF files, web pages and sites that refuse programs cannot be read: the "
+            "extra [web] is not installed"
         )
         found = [DoctorFinding("note", said, WEB)]
     else:
-        found = [DoctorFinding("good", "PDF files, office documents and web pages can be read")]
+        found = [
+            DoctorFinding(
+                "good", mark_text("PDF files, office documents and web pages can be read")
+            )
+        ]
     if program := find_browser():
-        return [*found, DoctorFinding("good", f"pages that need scripts are rendered by {program}")]
+        return [
+            *found,
+            DoctorFinding(
+                "good",
+                mark_text("pages that need scripts are rendered by {program}").format(
+                    program=program
+                ),
+            ),
+        ]
     return [
         *found,
         DoctorFinding(
-            "note", "pages that need scripts are not rendered: Chromium is not installed", CHROMIUM
+            "note",
+            mark_text("pages that need scripts are not rendered: Chromium is not installed"),
+            CHROMIUM,
         ),
     ]
+
+
+VOICE_TEXTS: tuple[tuple[Use, str, str], ...] = (
+    (
+        "hear",
+        mark_text("voice messages are listened to: {engine}"),
+        mark_text("voice messages are not listened to: {problem_text}"),
+    ),
+    (
+        "say",
+        mark_text("voice messages are answered by voice: {engine}"),
+        mark_text("voice messages are not answered by voice: {problem_text}"),
+    ),
+)
 
 
 async def _probe_voice(settings: Settings) -> list[DoctorFinding]:
     """Whether voice messages are heard and answered; no engine is begun for that."""
     blobs = Blobs(settings.home.blobs)
     engines = SpeechEngines(lambda: settings, SandboxProvider(), Net(), blobs)
-    uses: tuple[tuple[Use, str], ...] = (("hear", "listened to"), ("say", "answered by voice"))
     found = []
-    for use, done in uses:
+    for use, works, is_off in VOICE_TEXTS:
         problem = engines.find_problem(use)
         chosen = getattr(engines.config, use)
         if not problem:
-            found.append(DoctorFinding("good", f"voice messages are {done}: {chosen or 'local'}"))
+            found.append(DoctorFinding("good", works.format(engine=chosen or "local")))
         elif chosen in ("", OFF):
             hint = "" if chosen else "deskhand voice pull"
-            found.append(DoctorFinding("note", f"voice messages are not {done}: {problem}", hint))
+            found.append(DoctorFinding("note", is_off.format(problem_text=problem), hint))
         else:
             found.append(DoctorFinding("bad", problem, "deskhand voice list"))
     return found

@@ -15,6 +15,7 @@ from ..types.clock import Clock
 from ..types.errors import StoreError
 from ..types.events import ModelFailed, ModelReplied, Recorded
 from ..types.health import HealthFact, HealthState
+from ..types.page_texts import mark_text
 from ..types.sizes import format_size
 from ..types.subagents import SCRIPT_MODEL
 from ..workspace.scope import SandboxProvider
@@ -74,10 +75,10 @@ class Checkup:
             "down" if known.failures else "degraded" if free < MIN_FREE_BYTES else "ok"
         )
         detail = (
-            f"{format_size(free)} are free"
+            mark_text("{free_size} are free")
             if known.failures == 0
-            else f"nothing can be written; {format_size(free)} are free"
-        )
+            else mark_text("nothing can be written; {free_size} are free")
+        ).format(free_size=format_size(free))
         last = (known.last_success_at, known.last_error, known.last_error_at)
         return HealthFact("store", state, detail, None, *last, vital=True)
 
@@ -86,9 +87,15 @@ class Checkup:
         owed = await queries.owed_messages(self._store)
         working = await queries.count_owed_sessions(self._store)
         late = owed.oldest_at is not None and self._clock.now() - owed.oldest_at > LATE_S
-        detail = f"{owed.count} to be sent" if owed.count else "nothing to be sent"
+        detail = (
+            mark_text("{count_number} to be sent").format(count_number=owed.count)
+            if owed.count
+            else mark_text("nothing to be sent")
+        )
         if working:
-            detail += f", {working} conversations to continue"
+            detail = mark_text("{detail_text}, {working_number} conversations to continue").format(
+                detail_text=detail, working_number=working
+            )
         return HealthFact(
             "owed",
             "degraded" if late else "ok",
@@ -105,19 +112,23 @@ def workers_fact(workers: Sequence[WorkerRow]) -> HealthFact:
         f"{row.name} {'(server)' if row.leads else '(worker)'}: {', '.join(row.agents) or 'none'}"
         for row in workers
     )
-    problem = "" if leads else "no server runs, so nothing is received or sent"
+    problem = "" if leads else mark_text("no server runs, so nothing is received or sent")
     return HealthFact("workers", "ok" if leads else "degraded", shown, last_error=problem)
 
 
 def driver_fact(holder: Holder | None) -> HealthFact:
     """Who drives, where that is not this process, or not yet."""
     if holder is None or holder.pid == os.getpid():
-        return HealthFact("driver", "starting", "no process is active yet", vital=True)
-    who = f"process {holder.pid}" if holder.pid else "another process"
-    since = holder.since or None
-    return HealthFact(
-        "driver", "ok", f"{who} is active; this one takes over when it ends", since, vital=True
+        return HealthFact("driver", "starting", mark_text("no process is active yet"), vital=True)
+    said = (
+        mark_text("process {pid} is active; this one takes over when it ends").format(
+            pid=holder.pid
+        )
+        if holder.pid
+        else mark_text("another process is active; this one takes over when it ends")
     )
+    since = holder.since or None
+    return HealthFact("driver", "ok", said, since, vital=True)
 
 
 def sandbox_fact(room: SandboxProvider) -> HealthFact:
@@ -126,12 +137,16 @@ def sandbox_fact(room: SandboxProvider) -> HealthFact:
         return HealthFact(
             "sandbox",
             "degraded",
-            "no command is run",
+            mark_text("no command is run"),
             last_error=room.problem,
             last_error_at=room.checked_at,
         )
     return HealthFact(
-        "sandbox", "ok", room.proof or "tested before the first command", None, room.checked_at
+        "sandbox",
+        "ok",
+        room.proof or mark_text("tested before the first command"),
+        None,
+        room.checked_at,
     )
 
 
@@ -140,13 +155,15 @@ def configuration_fact(
 ) -> HealthFact:
     """Which configuration holds, and what it says that is not in force."""
     if problem is not None:
-        held = "the last valid configuration is used"
+        held = mark_text("the last valid configuration is used")
         return HealthFact(
             "configuration", "degraded", held, last_error=problem.text, last_error_at=problem.at
         )
     if restart:
         return HealthFact(
-            "configuration", "degraded", f"a restart is needed for: {', '.join(restart)}"
+            "configuration",
+            "degraded",
+            mark_text("a restart is needed for: {keys}").format(keys=", ".join(restart)),
         )
     return HealthFact("configuration", "ok", "; ".join(settings.warnings) or str(settings.file))
 

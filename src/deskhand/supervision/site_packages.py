@@ -15,6 +15,8 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from ..types.page_texts import mark_text
+
 OF_ENVIRONMENTS = {"_virtualenv.pth": b"import _virtualenv"}
 """What makes an environment writes these beside the packages, so."""
 MAX_BYTES = 1 << 20
@@ -69,7 +71,7 @@ def _is_as_recorded(file: Path, recorded: str | None) -> bool:
 
 def describe_unexpected_pth(file: Path) -> str:
     """What is wrong with one of these."""
-    return (
-        f"{file} holds code that is run whenever this Python starts, and no package has brought it "
-        "so: look at it, and remove it if it is not yours"
-    )
+    return mark_text(
+        "{file} holds code that is run whenever this Python starts, and no package "
+        "has brought it so: look at it, and remove it if it is not yours"
+    ).format(file=file)

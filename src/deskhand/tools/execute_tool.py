@@ -13,6 +13,7 @@ from ..types.effects import Effect
 from ..types.errors import StoreError, ToolError
 from ..types.labels import UNTRUSTED, Label, join_labels
 from ..types.messages import Text, clean_text
+from ..types.page_texts import mark_text
 from ..types.secrets import HANDLE_PATTERN
 from ..types.turn import OpenCall
 from .base import OUTCOMES, Context, Done, Outcome, Tool, call_label
@@ -57,7 +58,9 @@ async def run_tool(
             UNTRUSTED if given is None else call_label(given),
         )
     except Exception as error:  # noqa: BLE001 -- the model, not the operator, decides what a broken tool means
-        broke = Label(source=f"an error of {name}")  # it may quote anything, and nobody says what
+        broke = Label(
+            source=mark_text("an error of {name}").format(name=name)
+        )  # it may quote anything, and nobody says what
         return _error_result(
             f"{name} broke: {type(error).__name__}: {error}",
             join_labels((broke, await _error_label(arguments, given))),

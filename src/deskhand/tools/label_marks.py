@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from ..policy.information_flow import may_see
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label, join_labels
+from ..types.page_texts import mark_text
 from . import tree
 from .access_time import was_accessed
 from .base import Context, ToolScope
@@ -36,7 +37,9 @@ MAX_PATH_CHARS = 4_096
 MAX_DEPTH = 120
 """Of a path that is looked at: each folder on the way may be a link, and leads to where all of it
 is walked again."""
-TOO_LONG_LABEL = Label("untrusted", source="a file whose path is too long to be looked at")
+TOO_LONG_LABEL = Label(
+    "untrusted", source=mark_text("a file whose path is too long to be looked at")
+)
 
 
 NO_PATHS: Mapping[int, Sequence[str]] = {}

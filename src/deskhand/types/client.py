@@ -7,10 +7,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from .page_texts import mark_text
+
 Thinking = Literal["off", "low", "medium", "high", "max"]
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 """The JSON schema of an answer that may be any JSON object."""
-CLIENT_HISTORY_SOURCE = "the client's history"
+CLIENT_HISTORY_SOURCE = mark_text("the client's history")
 """The source of what a program says was said before."""
 
 

@@ -13,6 +13,7 @@ from .errors import JobInvalid
 from .events import TurnReason
 from .identity import Address, Principal
 from .labels import UNTRUSTED, Label
+from .page_texts import mark_text
 from .schedules import Schedule, load_zone, parse_schedule
 
 JobKind = Literal["prompt", "deliver", "chore"]
@@ -96,21 +97,31 @@ def validate_job(job: Job, zone: str = "UTC") -> Job:
     load_zone(job.timezone or zone)
     job.resolve_schedule(zone)
     if job.kind == "chore" and not job.chore:
-        raise JobInvalid("a job of kind `chore` needs `chore:` with the name of what is to be done")
+        raise JobInvalid(
+            mark_text("a job of kind `chore` needs `chore:` with the name of what is to be done")
+        )
     if job.kind != "chore" and not job.prompt.strip():
-        raise JobInvalid("it has no text: write below the second `---` what is to be done")
+        raise JobInvalid(
+            mark_text("it has no text: write below the second `---` what is to be done")
+        )
     if job.kind == "deliver" and job.to is None:
         raise JobInvalid(
-            "a job of kind `deliver` needs `to:` with the channel and the chat where its "
-            "text is said"
+            mark_text(
+                "a job of kind `deliver` needs `to:` with the channel and the chat where "
+                "its text is said"
+            )
         )
     if job.session == CHAT and job.to is None:
         raise JobInvalid(
-            "`session: chat` needs `to:` with the channel and the chat in which it goes on"
+            mark_text(
+                "`session: chat` needs `to:` with the channel and the chat in which it goes on"
+            )
         )
     if job.session not in (ISOLATED, CHAT) and not _SESSION_NAME.fullmatch(job.session):
         raise JobInvalid(
-            f"{job.session!r} cannot name a session; use letters, digits and - _ . : /"
+            mark_text("{session} cannot name a session; use letters, digits and - _ . : /").format(
+                session=repr(job.session)
+            )
         )
     for key, low, value, high in (
         ("timeout", 1, job.timeout_s, MAX_TIMEOUT_S),
@@ -126,8 +137,10 @@ def validate_job(job: Job, zone: str = "UTC") -> Job:
     for key, path in (("prerun", job.hooks.prerun), ("postrun", job.hooks.postrun)):
         if path and not is_contained_path(path):
             raise JobInvalid(
-                f"the {key} hook {path!r} must be a path within the folder of the job, as "
-                "in scripts/check.sh"
+                mark_text(
+                    "the {name} hook {path} must be a path within the folder of the job, as in "
+                    "scripts/check.sh"
+                ).format(name=key, path=repr(path))
             )
     return job
 
@@ -142,8 +155,9 @@ def validate_job_name(name: str) -> str:
     """The name. Raises JobInvalid for one that cannot be a folder's."""
     if len(name) > NAME_CHARS or not _NAME.fullmatch(name):
         raise JobInvalid(
-            f"{name[:NAME_CHARS]!r} cannot name a job; use letters, digits and - _ . "
-            f"({NAME_CHARS} at most)"
+            mark_text(
+                "{name} cannot name a job; use letters, digits and - _ . ({most_number} at most)"
+            ).format(name=repr(name[:NAME_CHARS]), most_number=NAME_CHARS)
         )
     return name
 
@@ -213,7 +227,7 @@ class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _FAILURE_PREFIX = "Sorry, I could not answer: "
-_REASONS: dict[TurnReason, str] = {
+FAILURE_TEXTS: dict[TurnReason, str] = {
     "steps": (
         "it took all its steps without an answer; raise `steps:` in its file, or ask for less "
         "at a time"
@@ -229,7 +243,7 @@ _REASONS: dict[TurnReason, str] = {
 
 def describe_failure(reason: TurnReason, said: str) -> str:
     """Why the turn of a job failed, in a half sentence. `said` is what was said at its end."""
-    return _REASONS.get(reason) or said.removeprefix(_FAILURE_PREFIX)
+    return FAILURE_TEXTS.get(reason) or said.removeprefix(_FAILURE_PREFIX)
 
 
 def render_turn_end(principal: Principal, reason: TurnReason, said: str) -> str:

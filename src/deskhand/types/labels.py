@@ -8,12 +8,15 @@ from typing import Literal
 
 import msgspec
 
+from .page_texts import mark_text
+
 Integrity = Literal["untrusted", "tool_local", "member", "owner"]
 _RANK: dict[Integrity, int] = {"untrusted": 0, "tool_local": 1, "member": 2, "owner": 3}
 
-UNNAMED_SOURCE = "content from outside"
+UNNAMED_SOURCE = mark_text("content from outside")
 """Stands among the sources for what nobody named: no word of trust reaches it."""
-MORE_SOURCES = "and others"
+MORE_SOURCES = mark_text("and others")
+PASSED_ON_SOURCE = mark_text("something passed on in {platform}")
 MAX_SOURCES = 8
 """So many sources are named; the last place is then that of all others."""
 

@@ -20,6 +20,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from .errors import JobInvalid
+from .page_texts import mark_text
 
 EXAMPLES = (
     "`0 9 * * *`, `every 30m`, `daily 09:00`, `hourly :15`, `at 2030-12-24 18:00` or `startup`"
@@ -89,7 +90,11 @@ def parse_schedule(text: str, zone: str = "UTC") -> Schedule:
     said = " ".join(text.split())
     place = load_zone(zone)
     if not said:
-        raise JobInvalid(f"the schedule is empty; write one such as {EXAMPLES}")
+        raise JobInvalid(
+            mark_text("the schedule is empty; write one such as {examples}").format(
+                examples=EXAMPLES
+            )
+        )
     if said.lower() in ("startup", "@reboot"):
         return Startup()
     if found := _EVERY.fullmatch(said):
@@ -111,7 +116,9 @@ def load_zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
         raise JobInvalid(
-            f"unknown timezone {name[:ZONE_CHARS]!r}; use a name such as 'Europe/Berlin'"
+            mark_text("unknown timezone {name}; use a name such as 'Europe/Berlin'").format(
+                name=repr(name[:ZONE_CHARS])
+            )
         ) from error
 
 
@@ -119,14 +126,22 @@ def _parse_every(said: str, found: re.Match[str], zone: ZoneInfo) -> Every:
     unit = _SPELLED.get(found[2].lower())
     if unit is None:
         raise JobInvalid(
-            f"{said[:80]!r} has the unit {found[2][:20]!r}; there are ms, s, m, h, d and w. "
-            "For months and years write a cron line, as in `0 9 1 * *`"
+            mark_text(
+                "{said} has the unit {unit}; there are ms, s, m, h, d and w. For months "
+                "and years write a cron line, as in `0 9 1 * *`"
+            ).format(said=repr(said[:80]), unit=repr(found[2][:20]))
         )
     every_ms = round(float(found[1]) * _UNITS[unit])
     if every_ms > MAX_INTERVAL_MS:
-        raise JobInvalid(f"{said[:80]!r} never comes: it is more than a hundred years")
+        raise JobInvalid(
+            mark_text("{said} never comes: it is more than a hundred years").format(
+                said=repr(said[:80])
+            )
+        )
     if every_ms < MIN_INTERVAL_MS:
-        raise JobInvalid(f"{said!r} is too often: at most once a second")
+        raise JobInvalid(
+            mark_text("{said} is too often: at most once a second").format(said=repr(said))
+        )
     return Every(every_ms, _parse_moment(found[3], zone) if found[3] else 0.0)
 
 
@@ -298,22 +313,22 @@ def describe_schedule(schedule: Schedule) -> str:
             return f"{words[:1].lower()}{words[1:]} ({zone})"
         case Every(every_ms=every_ms):
             name, size = next((n, s) for n, s in reversed(_UNITS.items()) if not every_ms % s)
-            return (
-                f"every {every_ms // size} {_WORDS[name]}"
-                if every_ms != size
-                else f"every {_WORDS[name][:-1]}"
-            )
+            one, more = INTERVAL_TEXTS[name]
+            return one if every_ms == size else more.format(count_number=every_ms // size)
         case At(at=at):
-            return f"once, at {datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+            return mark_text("once, at {at_time} UTC").format(
+                at_time=f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
+            )
         case Startup():
-            return "at each start"
+            return mark_text("at each start")
 
 
-_WORDS = {
-    "ms": "milliseconds",
-    "s": "seconds",
-    "m": "minutes",
-    "h": "hours",
-    "d": "days",
-    "w": "weeks",
+INTERVAL_TEXTS = {
+    "ms": ("every millisecond", "every {count_number} milliseconds"),
+    "s": ("every second", "every {count_number} seconds"),
+    "m": ("every minute", "every {count_number} minutes"),
+    "h": ("every hour", "every {count_number} hours"),
+    "d": ("every day", "every {count_number} days"),
+    "w": ("every week", "every {count_number} weeks"),
 }
+"""For one and for several of each unit."""

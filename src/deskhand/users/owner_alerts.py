@@ -15,6 +15,7 @@ from ..types.commit import Change, Outgoing
 from ..types.health import HealthFact
 from ..types.identity import Address
 from ..types.messages import Text
+from ..types.page_texts import mark_text
 from . import queries
 from .private_chats import PrivateChats
 
@@ -103,12 +104,16 @@ class Alerts:
         found = await self.unreached()
         if not found:
             return []
-        count = f"{len(found)} alerts" if len(found) > 1 else "1 alert"
+        said = (
+            mark_text("{count_number} alerts not delivered; see `{command}`")
+            if len(found) > 1
+            else mark_text("1 alert not delivered; see `{command}`")
+        )
         return [
             HealthFact(
                 "alerts",
                 "degraded",
-                f"{count} not delivered; see `{ALERTS_COMMAND}`",
+                said.format(count_number=len(found), command=ALERTS_COMMAND),
                 found[-1].at,
             )
         ]

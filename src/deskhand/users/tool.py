@@ -14,6 +14,7 @@ from ..types.effects import Effect
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.identity import Address, Principal
 from ..types.messages import Text
+from ..types.page_texts import mark_text
 from ..types.people import Identity, People, User
 from .pairing import format_identity
 
@@ -77,7 +78,7 @@ def user_changes(case: Case, policy: AgentPolicy) -> Decision | None:
     """Ask before an agent changes who may use Deskhand."""
     if case.tool != NAME or _action(case.arguments) == "list":
         return None
-    return Decision("ask", "a person must approve changes of users")
+    return Decision("ask", mark_text("a person must approve changes of users"))
 
 
 def _make_tool(people: People | None) -> Tool:

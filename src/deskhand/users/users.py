@@ -19,6 +19,7 @@ from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
 from ..types.identity import Inbound, Principal
+from ..types.page_texts import mark_text
 from ..types.people import GUEST, OWNER_NAME, ROLE_SCOPES, SCOPES, Identity, People, Scope, User
 from . import queries
 from .pairing import Pairings, check_identity, format_identity
@@ -93,24 +94,24 @@ class LocalPeople(Credentials, Pairings):
     def health(self) -> str:
         snapshot = self._roster.snapshot()
         if snapshot.broken:
-            return (
-                f"cannot read the users, so only the terminal is let in ({snapshot.broken}); run "
+            return mark_text(
+                "cannot read the users, so only the terminal is let in ({error}); run "
                 "`deskhand doctor`"
-            )
+            ).format(error=snapshot.broken)
         known = {identity.channel for identity in snapshot.name_by_identity}
         shut = [
             name for name, allowed in self._guests().items() if not allowed and name not in known
         ]
         if shut:
             named = ", ".join(shut)
-            return (
-                f"nobody may write on {named} yet: write a message there, then run `deskhand pair "
-                "list`"
-            )
+            return mark_text(
+                "nobody may write on {channels} yet: write a message there, then run "
+                "`deskhand pair list`"
+            ).format(channels=named)
         if self.locked_until():
-            return (
-                "too many bad pairing codes, so none is accepted for an hour; see `deskhand pair "
-                "list`"
+            return mark_text(
+                "too many bad pairing codes, so none is accepted for an hour; see "
+                "`deskhand pair list`"
             )
         return ""
 

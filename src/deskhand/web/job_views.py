@@ -17,7 +17,8 @@ class JobRowView(msgspec.Struct, frozen=True):
     configuration. `preview` is how its prompt begins, `schedule` what its file has. `runs` counts
     how often the model was asked or the text said, `errors` those of them that failed, `gates` how
     often the prerun said that nothing is to be done, `skips` how often it came while the last run
-    went on."""
+    went on. `broken`: it cannot run as it is written. `last_state` is the state of the last run, ''
+    where it has none."""
 
     name: str
     description: str
@@ -38,6 +39,8 @@ class JobRowView(msgspec.Struct, frozen=True):
     skips: int
     preview: str = ""
     schedule: str = ""
+    broken: bool = False
+    last_state: str = ""
 
 
 class RunView(msgspec.Struct, frozen=True):

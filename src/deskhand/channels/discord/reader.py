@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from ...types.identity import Address, Body, Command, Deletion, Edit, Inbound, Reaction, Said
-from ...types.labels import Label
+from ...types.labels import PASSED_ON_SOURCE, Label
 from ...types.messages import File, Message, Part, Text
 from ..buttons import read_press
 from ..group_rules import GroupRules
@@ -22,7 +22,7 @@ Json = Mapping[str, Any]
 PRESS_PREFIX = "press:"
 """What the id of a pressed button begins with, so that an answer to it can be told from one to a
 message."""
-PASSED_ON = Label("untrusted", source="something passed on in Discord")
+PASSED_ON = Label("untrusted", source=PASSED_ON_SOURCE.format(platform="Discord"))
 EPOCH_MS = 1_420_070_400_000
 """When the count of https://discord.com/developers/docs/reference#snowflakes begins."""
 SAID_TYPES = (0, 19)

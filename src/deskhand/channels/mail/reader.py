@@ -21,10 +21,11 @@ import msgspec
 from ...types.identity import Address, Inbound, Said
 from ...types.labels import UNTRUSTED, Label
 from ...types.messages import Audio, File, Image, Message, Part, Text
+from ...types.page_texts import mark_text
 from .authentication import is_vouched_for, read_sender
 from .quoting import html_to_text, is_forwarded, split_quoted
 
-PASSED_ON = Label("untrusted", source="something quoted in a mail")
+PASSED_ON = Label("untrusted", source=mark_text("something quoted in a mail"))
 MAX_TEXT_CHARS = 200_000
 MAX_FILES = 50
 MAX_HEAD_BYTES = 2**16

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from ...types.identity import Address, Body, Deletion, Edit, Inbound, Reaction, Said
-from ...types.labels import Label
+from ...types.labels import PASSED_ON_SOURCE, Label
 from ...types.messages import Message, Part, Text
 from ..group_rules import GroupRules
 from ..incoming_files import Download, IncomingFile, PutBlob, read_incoming_file
 from ..thread_roots import remember_thread
 
 Json = Mapping[str, Any]
-PASSED_ON = Label("untrusted", source="something passed on in Matrix")
+PASSED_ON = Label("untrusted", source=PASSED_ON_SOURCE.format(platform="Matrix"))
 VOICE_MARK = "org.matrix.msc3245.voice"
 """Tells a voice message from music: https://github.com/matrix-org/matrix-spec-proposals/pull/3245,
 as Element and the bridges write it."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...types.identity import Address, Body, Command, Deletion, Edit, Inbound, Reaction, Said
-from ...types.labels import Label
+from ...types.labels import PASSED_ON_SOURCE, Label
 from ...types.messages import File, Message, Part, Text
 from ..buttons import read_press
 from ..group_rules import GroupRules
@@ -25,7 +25,7 @@ PRESS_PREFIX = "press:"
 message."""
 ANSWER_ACTION = "answer"
 """How the action of our buttons begins."""
-PASSED_ON = Label("untrusted", source="something passed on in Slack")
+PASSED_ON = Label("untrusted", source=PASSED_ON_SOURCE.format(platform="Slack"))
 _AUDIO_CLIP = "slack_audio"
 """What somebody recorded in Slack itself: its media type is that of a video, as often as not."""
 SAID_SUBTYPES = ("", "file_share", "thread_broadcast", "me_message", "bot_message")

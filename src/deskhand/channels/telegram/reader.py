@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from telegram.constants import ChatType
 
 from ...types.identity import Address, Body, Command, Edit, Inbound, Reaction, Said
-from ...types.labels import Label
+from ...types.labels import PASSED_ON_SOURCE, Label
 from ...types.messages import Audio, File, Image, Message, Part, Text
 from ..buttons import read_press
 from ..group_rules import GroupRules
@@ -22,7 +22,7 @@ MAX_DOWNLOAD_BYTES = 20 * 2**20
 """What Telegram gives to a bot at most: https://core.telegram.org/bots/api#getfile."""
 _COMMAND = re.compile(r"/\w{1,32}@(\w+)")
 
-FORWARDED = Label("untrusted", source="something passed on in Telegram")
+FORWARDED = Label("untrusted", source=PASSED_ON_SOURCE.format(platform="Telegram"))
 """Whose word a contact, a place, the name of a file and the text of another bot are."""
 
 Download = Callable[[str], Awaitable[bytes]]

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...types.errors import JobInvalid
+from ...types.page_texts import mark_text
 
 Kind = Literal["webhook", "file", "mqtt", "session-end", "page"]
 WEBHOOK_PATH = "/api/hooks/"
@@ -58,7 +59,11 @@ def parse_trigger(line: str) -> Trigger:
                 "session-end", "", _parse_interval(rest, DEFAULT_SILENCE_S, MIN_SILENCE_S)
             )
         case _:
-            raise JobInvalid(f"{line[:80]!r} is not a trigger; write {SYNTAX}")
+            raise JobInvalid(
+                mark_text("{line} is not a trigger; write {syntax}").format(
+                    line=repr(line[:80]), syntax=SYNTAX
+                )
+            )
 
 
 def parse_duration(text: str) -> float | None:
@@ -73,8 +78,10 @@ def _parse_interval(text: str, usual_s: float, shortest_s: float) -> float:
     seconds = parse_duration(text)
     if seconds is None or seconds < shortest_s:
         raise JobInvalid(
-            f"{text.strip()[:40]!r} is not a duration of {shortest_s:g}s or more; write one such "
-            "as 15m or 1h"
+            mark_text(
+                "{written} is not a duration of {shortest_number}s or more; write one such "
+                "as 15m or 1h"
+            ).format(written=repr(text.strip()[:40]), shortest_number=f"{shortest_s:g}")
         )
     return seconds
 
@@ -84,8 +91,10 @@ def parse_path(written: str) -> str:
     parts = [part for part in written.split("/") if part not in ("", ".")]
     if written.startswith(("/", "~")) or ".." in parts or "\0" in written or not parts:
         raise JobInvalid(
-            f"{written[:80]!r} is not a path in the workspace; write one such as inbox or "
-            "notes/today.md"
+            mark_text(
+                "{written} is not a path in the workspace; write one such as inbox or "
+                "notes/today.md"
+            ).format(written=repr(written[:80]))
         )
     return "/".join(parts)
 
@@ -99,7 +108,9 @@ def parse_page_url(url: str) -> str:
         named = False
     if not named or parts.username or parts.password:
         raise JobInvalid(
-            f"{url[:80]!r} is not the URL of a page; write one such as https://example.org/news"
+            mark_text(
+                "{url} is not the URL of a page; write one such as https://example.org/news"
+            ).format(url=repr(url[:80]))
         )
     return url
 
@@ -113,7 +124,9 @@ def parse_topic(topic: str) -> str:
     )
     if wild or "#" in levels[:-1] or "\0" in topic or len(topic.encode()) > TOPIC_BYTES:
         raise JobInvalid(
-            f"{topic[:80]!r} is not a topic; write one such as home/door or home/+/motion"
+            mark_text(
+                "{topic} is not a topic; write one such as home/door or home/+/motion"
+            ).format(topic=repr(topic[:80]))
         )
     return topic
 

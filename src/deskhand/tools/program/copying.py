@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ...types.errors import ToolError
+from ...types.page_texts import mark_text
 from ...types.programs import ChangeKind, FileChange
 from .. import tree
 from ..access_time import LONG_AGO_NS
@@ -250,17 +251,21 @@ def _describe_loss(path: str, old: bytes, new: bytes | None, *, blind: bool, rea
         return ""
     lines = old.count(b"\n") + (not old.endswith(b"\n"))
     if decode_text(old) is None:
-        many = f"its {len(old):,} bytes"
+        many = mark_text("its {count_number} bytes").format(count_number=f"{len(old):,}")
+    elif lines == 1:
+        many = mark_text("its 1 line")
     else:
-        many = f"its {lines} line{'' if lines == 1 else 's'}"
+        many = mark_text("its {lines_number} lines").format(lines_number=lines)
 
     if new is None:
-        return f"deletes {path} with {many}"
+        return mark_text("deletes {path} with {what_text}").format(path=path, what_text=many)
     if not new.strip():
-        return f"empties {path} of {many}"
+        return mark_text("empties {path} of {what_text}").format(path=path, what_text=many)
     kept = len(set(old.splitlines()) & set(new.splitlines()))
     over = (blind and kept < lines) or (not read and 2 * kept < lines)
-    return f"overwrites {path} and {many}" if over else ""
+    if not over:
+        return ""
+    return mark_text("overwrites {path} and {what_text}").format(path=path, what_text=many)
 
 
 def _hash_bytes(data: bytes) -> str:

@@ -1,6 +1,6 @@
 // Calls the API: one function for requests, one for event streams.
 
-import { t } from "./language.js";
+import { t, tServer } from "./language.js";
 
 /** What went wrong, as a sentence. `status` 0: the server was not reached. */
 export class ApiError extends Error {
@@ -65,7 +65,7 @@ async function request(method, path, body, signal) {
   throw new ApiError(
     answer.status,
     problem.code ?? "",
-    problem.message ?? t("The server answered {status}.", { status: answer.status }),
+    tServer(problem.message) ?? t("The server answered {status}.", { status: answer.status }),
     problem.request_id,
   );
 }

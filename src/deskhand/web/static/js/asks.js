@@ -4,7 +4,7 @@ import { answerAsk } from "./actions.js";
 import { isEdit, ProposedDiff } from "./diff.js";
 import { capitalize, formatDateTime, formatTime } from "./format.js";
 import { Icon } from "./icons.js";
-import { t, tCount } from "./language.js";
+import { t, tCount, tServer } from "./language.js";
 import { html, useState } from "./lib.js";
 import { describeCall, quote } from "./plain-words.js";
 import { findPlan, PlanApproval } from "./plan.js";
@@ -91,8 +91,8 @@ function AnsweredAsk({ ask }) {
           ? html`<pre class="exact" tabindex="0">${ask.question}</pre>`
           : html`<div class="plan-text"><${Markdown} text=${plan} /></div>`
       }
-      ${ask.reason && html`<p class="small muted">${t("Asked because {reason}", { reason: ask.reason })}</p>`}
-      ${ask.why && html`<p class="small muted">${ask.why}</p>`}
+      ${ask.reason && html`<p class="small muted">${t("Asked because {reason}", { reason: tServer(ask.reason) })}</p>`}
+      ${ask.why && html`<p class="small muted">${tServer(ask.why)}</p>`}
     </details>
   `;
 }
@@ -168,7 +168,7 @@ function Approval({ ask }) {
         ${formatRequest(ask, together, run)}
       </h3>
       ${together ? drawCalls(ask) : drawCall(ask, run)}
-      ${ask.reason && html`<p class="reason">${t("You are asked because {reason}.", { reason: ask.reason })}</p>`}
+      ${ask.reason && html`<p class="reason">${t("You are asked because {reason}.", { reason: tServer(ask.reason) })}</p>`}
       ${
         hasScope("approve")
           ? html`

@@ -1,7 +1,7 @@
 // Diffs, drawn the same everywhere, with invisible characters written out.
 
 import { sessionPath } from "./api.js";
-import { t, tCount } from "./language.js";
+import { t, tCount, tServer } from "./language.js";
 import { html } from "./lib.js";
 import { useFetch } from "./panels/parts.js";
 import { route } from "./state.js";
@@ -67,7 +67,7 @@ export function FileChanges({ diff, would = false }) {
               <span class="muted">${(would ? WOULD : DID)[file.did]}</span>
               ${drawTally(file.diff)}
             </p>
-            ${file.why && html`<p class="small muted">${escapeInvisible(file.why)}</p>`}
+            ${file.why && html`<p class="small muted">${escapeInvisible(tServer(file.why))}</p>`}
             <${Diff} text=${file.diff} />
           </li>
         `,

@@ -67,6 +67,11 @@ export function t(text, values) {
 /** A text that comes from the server or from a list, such as what a setting does. */
 export const tData = (text) => texts.get(text) || text; // empty: not translated yet
 
+/** A sentence that the server writes in English, such as when a job runs. */
+export const tServer = loaded?.sentences
+  ? (await import("./server-texts.js")).makeServerTexts(loaded, locale)
+  : (text) => text;
+
 /** `t` where a value may be an element: a list of what is shown one after the other. */
 export const tRich = (text, values) => fill(tData(text), values);
 

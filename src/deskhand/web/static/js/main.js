@@ -7,7 +7,7 @@ import { finding } from "./find.js";
 import { formatDateTime } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { countInbox, inboxCount } from "./inbox-count.js";
-import { t } from "./language.js";
+import { t, tServer } from "./language.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { effect, html, render, useEffect, useState } from "./lib.js";
 import { currentSession, refreshCurrentRow, sessions, watchSessions } from "./list.js";
@@ -216,7 +216,7 @@ function Alerts() {
     <div class="banner" role="status" aria-label=${t("Alerts")}>
       <ul class="grow">
         ${alerts.value.map(
-          (one) => html`<li key=${one.id}>${formatDateTime(one.at)}: ${one.text}</li>`,
+          (one) => html`<li key=${one.id}>${formatDateTime(one.at)}: ${tServer(one.text)}</li>`,
         )}
       </ul>
       <button type="button" class="btn little" onClick=${dismissAlerts}>${t("Dismiss")}</button>

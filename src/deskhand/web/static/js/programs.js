@@ -2,7 +2,7 @@
 
 import { Diff, displayPath, escapeInvisible } from "./diff.js";
 import { capitalize, formatList } from "./format.js";
-import { t, tCount, tRich } from "./language.js";
+import { t, tCount, tRich, tServer } from "./language.js";
 import { html } from "./lib.js";
 import { developer } from "./state.js";
 
@@ -254,7 +254,7 @@ export function Changes({ changes, past = false, would = false }) {
                   ? t("Would {changes}", { changes: describeChanges([one]) })
                   : capitalize(describeChanges([one], past))
               }
-              ${one.loses && html` <strong class="loses">${escapeInvisible(one.loses)}</strong>`}
+              ${one.loses && html` <strong class="loses">${escapeInvisible(tServer(one.loses))}</strong>`}
             </p>
             <${Diff} text=${one.diff ?? ""} />
           </li>
@@ -280,7 +280,7 @@ export function RunApproval({ call, run }) {
                 <li key=${i}>
                   <p>
                     ${tRich("It {loss}", {
-                      loss: html`<strong class="loses">${escapeInvisible(one.loses)}</strong>`,
+                      loss: html`<strong class="loses">${escapeInvisible(tServer(one.loses))}</strong>`,
                     })}
                   </p>
                   <${Diff} text=${one.diff ?? ""} />

@@ -3,7 +3,7 @@
 import { call, post, sessionPath } from "../api.js";
 import { isEdit, ProposedDiff } from "../diff.js";
 import { formatDateTime } from "../format.js";
-import { t, tRich } from "../language.js";
+import { t, tRich, tServer } from "../language.js";
 import { html, useEffect } from "../lib.js";
 import { asks } from "../list.js";
 import { announce, attempt, hasScope, sessionHref } from "../state.js";
@@ -81,10 +81,10 @@ function drawWaiting(one, answerAsk) {
               ${
                 one.source
                   ? t("Asked because {reason} (from {source}).", {
-                      reason: one.reason,
-                      source: one.source,
+                      reason: tServer(one.reason),
+                      source: tServer(one.source.replaceAll("\n", ", ")),
                     })
-                  : t("Asked because {reason}.", { reason: one.reason })
+                  : t("Asked because {reason}.", { reason: tServer(one.reason) })
               }${" "}
             </span>
           `

@@ -1,7 +1,7 @@
 // Whether all is well, in a sentence; what to do about what is not; and, folded, the details.
 
 import { capitalize, formatDateTime } from "../format.js";
-import { t, tCount, tRich } from "../language.js";
+import { t, tCount, tRich, tServer } from "../language.js";
 import { html, useEffect } from "../lib.js";
 import { hasScope, health } from "../state.js";
 import { Folded, Loaded, useFetch } from "./parts.js";
@@ -154,11 +154,11 @@ function describePart(part, check) {
   return {
     id: part.name,
     title: name ? `${title}: ${name}` : known.begin ? title : `${title}: ${part.name}`,
-    text: [part.detail, part.last_error].filter(Boolean).join(". "),
+    text: [part.detail, part.last_error].filter(Boolean).map(tServer).join(". "),
     when: part.last_error_at,
     advice,
     page,
-    command: check?.remedy || command,
+    command: tServer(check?.remedy) || command,
     bad: part.state === "down",
   };
 }
@@ -166,10 +166,10 @@ function describePart(part, check) {
 const describeCheck = (check, i) => ({
   id: `${check.name} ${i}`,
   title: capitalize(check.name),
-  text: check.text,
+  text: tServer(check.text),
   advice: check.remedy ? "" : t("Correct this, and look again."),
   page: CHECK_PAGES[check.name],
-  command: check.remedy,
+  command: tServer(check.remedy),
   bad: true,
 });
 
@@ -246,7 +246,7 @@ const PartRows = ({ parts }) => html`
               <strong>${one.name}</strong>
               <span class="small muted">
                 ${[
-                  one.detail,
+                  tServer(one.detail),
                   one.last_success_at
                     ? t("last worked {date}", { date: formatDateTime(one.last_success_at) })
                     : "",
@@ -259,7 +259,7 @@ const PartRows = ({ parts }) => html`
                 one.last_error &&
                 html`
                   <span class="small failed">
-                    ${one.last_error}
+                    ${tServer(one.last_error)}
                     ${one.last_error_at ? ` (${formatDateTime(one.last_error_at)})` : ""}
                   </span>
                 `
@@ -301,13 +301,13 @@ const CheckRows = ({ checks }) => html`
         <li key=${i}>
           <span class="grow">
             <strong>${one.name}</strong>
-            <span class="small muted">${one.text}</span>
+            <span class="small muted">${tServer(one.text)}</span>
             ${
               one.remedy &&
               html`
                 <span class="small">
                   ${tRich("To do: {command}", {
-                    command: html`<code class="wrap">${one.remedy}</code>`,
+                    command: html`<code class="wrap">${tServer(one.remedy)}</code>`,
                   })}
                 </span>
               `

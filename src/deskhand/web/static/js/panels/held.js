@@ -1,7 +1,7 @@
 // Files that are held back from prompts: the reason, the text of each, and an owner's approval.
 
 import { post } from "../api.js";
-import { t } from "../language.js";
+import { t, tServer } from "../language.js";
 import { html, useState } from "../lib.js";
 import { announce, attempt } from "../state.js";
 import { ConfirmButton, Loaded, Section, Toggle, useFetch } from "./parts.js";
@@ -32,7 +32,7 @@ export function HeldFiles() {
                     >
                       <strong>${one.shown}</strong>
                       <span class="small muted">
-                        ${[one.agent && t("for {agent}", { agent: one.agent }), one.why]
+                        ${[one.agent && t("for {agent}", { agent: one.agent }), tServer(one.why)]
                           .filter(Boolean)
                           .join(" · ")}
                       </span>
@@ -119,7 +119,7 @@ function HeldFile({ path, shown, reload }) {
                 `
               : html`
                   <p class="note warn">
-                    ${t("It cannot be approved: {problem}.", { problem: one.problem })}
+                    ${t("It cannot be approved: {problem}.", { problem: tServer(one.problem) })}
                   </p>
                 `
           }

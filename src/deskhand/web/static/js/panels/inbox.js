@@ -5,7 +5,7 @@ import { DrawerButton } from "../drawer-button.js";
 import { formatDateTime, formatDuration, formatTime, nameDay } from "../format.js";
 import { Icon } from "../icons.js";
 import { clearInboxCount, inboxChanges } from "../inbox-count.js";
-import { t } from "../language.js";
+import { t, tServer } from "../language.js";
 import { html, useEffect, useRef } from "../lib.js";
 import { asks } from "../list.js";
 import { More, usePages } from "../more.js";
@@ -141,7 +141,7 @@ function Items({ rows }) {
                 ${one.kind === "failed" && html`<span class="tag bad">${t("failed")}</span>`}
                 ${BY[one.by] && html`<span class="tag">${BY[one.by]}</span>`}
               </span>
-              <span class="small muted">${one.text}</span>
+              <span class="small muted">${tServer(one.text)}</span>
             </span>
             <span class="tiny muted" title=${formatDateTime(one.at)}>
               ${formatWhen(one.at)}${one.took_s >= 1 ? ` · ${formatDuration(one.took_s)}` : ""}

@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { formatDateTime } from "../format.js";
-import { t, tData } from "../language.js";
+import { t, tData, tServer } from "../language.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { attempt, hasScope } from "../state.js";
 import { Loaded, useFetch } from "./parts.js";
@@ -61,6 +61,13 @@ export function NewJob({ onMade, focused }) {
   `;
 }
 
+/** The forecast without what it is called, as it stands beside that. */
+function describeCosts(forecast) {
+  const called = t("Forecast: ");
+  const said = tServer(forecast).replaceAll("`", "");
+  return said.startsWith(called) ? said.slice(called.length) : said;
+}
+
 /** What a kind of job is good for, when it runs and what it costs; the button opens its form. */
 function BlueprintCard({ of, choose }) {
   return html`
@@ -69,7 +76,7 @@ function BlueprintCard({ of, choose }) {
       <p>${tData(of.description)}</p>
       <dl class="small">
         <div><dt>${t("Runs")}</dt><dd>${tData(of.when)}</dd></div>
-        <div><dt>${t("Costs")}</dt><dd>${of.forecast.replace(/^Forecast: |`/g, "")}</dd></div>
+        <div><dt>${t("Costs")}</dt><dd>${describeCosts(of.forecast)}</dd></div>
       </dl>
       ${
         hasScope("chat") &&
@@ -151,9 +158,9 @@ function JobForm({ one, onBack, onMade }) {
         shown &&
         html`
           <div class="small" role="status">
-            <p><strong>${shown.when}</strong></p>
+            <p><strong>${tServer(shown.when)}</strong></p>
             <p class="muted">${shown.next_at.map(formatDateTime).join(" · ")}</p>
-            <p>${shown.forecast}</p>
+            <p>${tServer(shown.forecast)}</p>
             ${shown.command && html`<p><code class="wrap">${shown.command}</code></p>`}
           </div>
         `

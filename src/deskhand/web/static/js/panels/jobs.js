@@ -2,7 +2,7 @@
 
 import { call, post } from "../api.js";
 import { formatDateTime } from "../format.js";
-import { t, tCount } from "../language.js";
+import { t, tCount, tServer } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { announce, attempt, checkHealth, hasScope, sessionHref } from "../state.js";
 import { NewJob } from "./job-form.js";
@@ -76,7 +76,7 @@ export function Jobs() {
         html`
           <p class="note warn row" role="status">
             <span class="grow">
-              ${t("All jobs are paused: {reason}.", { reason: scheduler.data.paused })}
+              ${t("All jobs are paused: {reason}.", { reason: tServer(scheduler.data.paused) })}
             </span>
             ${
               scheduler.data.resumable &&
@@ -160,11 +160,11 @@ function JobRow({ job, open, toggle, applyChange, removeJob, reload }) {
       () => post(jobPath(job.name, job.enabled ? "/disable" : "/enable")),
       job.enabled ? t("Switched off") : t("Switched on"),
     );
-  const words = job.state === "on" || job.state === "off" ? "" : job.state;
-  const broken = job.state.startsWith("cannot run");
+  const words = job.state === "on" || job.state === "off" ? "" : tServer(job.state);
+  const { broken } = job;
   const lastRun = job.last_at ? `${formatDateTime(job.last_at)}: ` : "";
-  const last = `${lastRun}${shorten(job.last_result)}`;
-  const warned = words || job.last_result.startsWith("went wrong");
+  const last = `${lastRun}${shorten(tServer(job.last_result))}`;
+  const warned = words || job.last_state === "error";
   return html`
     <li class=${open ? "wrap tall" : ""}>
       <button type="button" class="grow plainly" aria-expanded=${String(open)} onClick=${toggle}>
@@ -177,7 +177,7 @@ function JobRow({ job, open, toggle, applyChange, removeJob, reload }) {
           }
         </strong>
         <span class="small muted">
-          ${job.when}
+          ${tServer(job.when)}
           ${job.next_at ? ` · ${t("next {date}", { date: formatDateTime(job.next_at) })}` : ""}
         </span>
         <span class=${`small ${warned ? "warned" : "muted"}`}>${words || last}</span>
@@ -260,9 +260,9 @@ function JobDetail({ job, applyChange, removeJob, reload }) {
     <div class="grow stack">
       <${Loaded} result=${found} what=${t("this job")}>
         ${(data) => html`
-          ${data.trouble.map((each) => html`<p class="note warn" key=${each}>${each}</p>`)}
+          ${data.trouble.map((each) => html`<p class="note warn" key=${each}>${tServer(each)}</p>`)}
           <p class="small muted">
-            ${data.forecast}${" "}
+            ${tServer(data.forecast)}${" "}
             ${
               job.to
                 ? t("Answers go to {destination}.", { destination: job.to })
@@ -287,7 +287,7 @@ function drawRun(run) {
   return html`
     <li key=${run.slot}>
       <span class="grow">
-        <strong>${run.result}</strong>
+        <strong>${tServer(run.result)}</strong>
         <span class="small muted">${formatDateTime(run.due_at)}</span>
       </span>
       ${run.name && html`<a class="link small" href=${sessionHref(run.name)}>${t("read")}</a>`}

@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { formatCount } from "../format.js";
-import { t, tCount } from "../language.js";
+import { t, tCount, tServer } from "../language.js";
 import { html, useState } from "../lib.js";
 import { announce, attempt, hasScope } from "../state.js";
 import { Empty, Loaded, Section, submitFields, useFetch } from "./parts.js";
@@ -162,7 +162,7 @@ function drawUnready(one) {
     <li key=${one.id}>
       <span class="grow">
         <strong class="cut">${one.id}</strong>
-        <span class="small muted">${one.why_not || t("not ready")}</span>
+        <span class="small muted">${tServer(one.why_not) || t("not ready")}</span>
       </span>
     </li>
   `;

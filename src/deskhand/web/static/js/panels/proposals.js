@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { formatCount, formatDateTime } from "../format.js";
-import { t, tCount, tRich } from "../language.js";
+import { t, tCount, tRich, tServer } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { activity } from "../list.js";
 import { announce, attempt, sessionHref } from "../state.js";
@@ -98,7 +98,9 @@ function ProposalRow({ one, open, toggle, reload }) {
           ${[
             t("for {agent}", { agent: one.agent }),
             formatDateTime(one.at),
-            !open && (one.verdict || (one.state === "proposed" ? t("not tried yet") : one.why)),
+            !open &&
+              (tServer(one.verdict) ||
+                (one.state === "proposed" ? t("not tried yet") : tServer(one.why))),
           ]
             .filter(Boolean)
             .join(" · ")}
@@ -168,7 +170,7 @@ function ProposalDetail({ id, state, reload }) {
               `,
             })}${" "}
             ${data.decided_at ? `${describeDecision(one.state, data)} ` : ""}
-            ${one.why ? `${one.why}. ` : ""}
+            ${one.why ? `${tServer(one.why)}. ` : ""}
             ${["accepted", "kept", "reverted"].includes(one.state) ? describeUses(data) : ""}
           </p>
           <${Findings} all=${data.findings} />

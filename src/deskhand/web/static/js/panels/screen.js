@@ -4,7 +4,7 @@ import { stopTurn } from "../actions.js";
 import { fetchBlob, get, sessionPath } from "../api.js";
 import { formatTime } from "../format.js";
 import { Icon } from "../icons.js";
-import { t, tData } from "../language.js";
+import { t, tServer } from "../language.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { hasScope, route } from "../state.js";
 import { talk } from "../talk.js";
@@ -81,7 +81,7 @@ function Seen({ seen, choose }) {
     ${views.length > 1 && html`<${Views} views=${views} view=${view} choose=${choose} />`}
     ${view && html`<${Picture} view=${view} picture=${picture} />`}
     ${error && html`<p class="note warn" role="status"><span>${error.message}</span></p>`}
-    ${whyNot && html`<p class="small muted">${tData(whyNot)}</p>`}
+    ${whyNot && html`<p class="small muted">${tServer(whyNot)}</p>`}
     ${
       !view &&
       !error &&

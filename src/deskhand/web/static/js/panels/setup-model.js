@@ -2,7 +2,7 @@
 
 import { get, post } from "../api.js";
 import { formatBytes, formatDuration } from "../format.js";
-import { t } from "../language.js";
+import { t, tServer } from "../language.js";
 import { html, useState } from "../lib.js";
 import { announce, attempt } from "../state.js";
 import { submitFields } from "./parts.js";
@@ -41,7 +41,10 @@ export function ModelStep({ view, setView }) {
     setProbed(
       answer.ok
         ? answer
-        : { ...answer, problem: t("Nothing was changed. {problem}", { problem: answer.problem }) },
+        : {
+            ...answer,
+            problem: t("Nothing was changed. {problem}", { problem: tServer(answer.problem) }),
+          },
     );
     setView(await get("/api/setup"));
     return answer.ok ? answer : undefined;
@@ -51,7 +54,7 @@ export function ModelStep({ view, setView }) {
       view.pull &&
       html`
         <div class="box">
-          <p>${view.pull.problem || describePull(view.pull)}</p>
+          <p>${tServer(view.pull.problem) || describePull(view.pull)}</p>
           <progress
             value=${view.pull.done}
             max=${view.pull.size || 1}
@@ -76,7 +79,7 @@ export function ModelStep({ view, setView }) {
       probed &&
       html`
         <p class=${`note ${probed.ok ? "" : "bad"}`} role="status">
-          ${probed.ok ? describeProbe(probed) : probed.problem}
+          ${probed.ok ? describeProbe(probed) : tServer(probed.problem)}
         </p>
       `
     }
@@ -88,7 +91,7 @@ function drawOffer(one, view, selectModel) {
     <li key=${one.model + one.kind}>
       <span class="grow">
         <strong>${one.title}</strong>
-        <span class="small muted">${one.detail}</span>
+        <span class="small muted">${tServer(one.detail)}</span>
       </span>
       ${
         one.model === view.model

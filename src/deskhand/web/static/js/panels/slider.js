@@ -3,7 +3,7 @@
 import { branchSession, rewindSession } from "../actions.js";
 import { sessionPath } from "../api.js";
 import { formatCount, formatMoney } from "../format.js";
-import { t, tCount, tRich } from "../language.js";
+import { t, tCount, tRich, tServer } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
 import { hasScope, route } from "../state.js";
 import { talk } from "../talk.js";
@@ -173,7 +173,7 @@ function StateTab({ tab, state }) {
                     <strong class="grow cut">${one.tool}</strong>
                     <${Verdict} id=${one.verdict} />
                   </span>
-                  <span class="small muted">${one.reason || t("no rule is against it")}</span>
+                  <span class="small muted">${tServer(one.reason) || t("no rule is against it")}</span>
                 </li>
               `,
             )}

@@ -1,0 +1,168 @@
+"""The sentences that the server writes, in the language of the reader of the page."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+from playwright.sync_api import Page
+
+from deskhand.jobs.text import JobForecast, describe_outcome, describe_timing
+from deskhand.policy.information_flow import format_sources
+from deskhand.policy.rules import Case, Rule, apply_rules
+from deskhand.types.identity import Principal
+from deskhand.types.jobs import Job, Run
+from deskhand.types.labels import Label
+from deskhand.types.schedules import describe_schedule, parse_schedule
+
+page_texts = SimpleNamespace(
+    **runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "page_texts.py"))
+)
+pytestmark = pytest.mark.timeout(240)
+SENTENCES = page_texts.collect_sentences()
+GERMAN: dict[str, str] = msgspec.json.decode((page_texts.LANGUAGES / "de.json").read_bytes())[
+    "texts"
+]
+VALUES = {
+    "number": "12",
+    "numbers": "1, 2, and 3",
+    "ordinal": "third",
+    "size": "3.4 GB",
+    "time": "2027-01-31 17:00",
+    "clocks": "08:00 and 18:00",
+    "days": "Monday through Friday",
+    "month": "March",
+}
+"""What stands in a place of this kind. In all others it is the name of the place."""
+SAY = "texts => import('/js/language.js').then(({ tServer }) => texts.map(tServer))"
+FIND = (
+    "texts => import('/js/language.js')"
+    ".then(({ tServer }) => texts.map((text) => tServer.findTexts(text)))"
+)
+
+
+def fill(text: str) -> str:
+    return re.sub(r"\{(\w+)\}", lambda at: VALUES.get(at[1].split("_")[-1], f"<{at[1]}>"), text)
+
+
+def say(page: Page, *texts: str) -> list[str]:
+    said: list[str] = page.evaluate(SAY, list(texts))
+    return said
+
+
+def has_pieces(said: str, german: str) -> bool:
+    """Whether the fixed pieces of a text stand there one after the other."""
+    pieces = re.split(r"\{\w+\}", german)
+    return re.fullmatch(".+?".join(map(re.escape, pieces)), said) is not None
+
+
+def test_every_sentence_comes_back_in_german(german: Page) -> None:
+    said = say(german, *map(fill, SENTENCES))
+    wrong = {
+        text: each
+        for text, each in zip(SENTENCES, said, strict=True)
+        if not has_pieces(each, GERMAN[text])
+    }
+    assert wrong == {}
+
+
+def test_no_sentence_could_be_two(german: Page) -> None:
+    found: list[list[str]] = german.evaluate(FIND, list(map(fill, SENTENCES)))
+    assert {text: each for text, each in zip(SENTENCES, found, strict=True) if each != [text]} == {}
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        ("0 8 * * *", "jeden Tag um 08:00 (Europe/Berlin)"),
+        ("30 8,18 * * 1-5", "Montag bis Freitag um 08:30 und 18:30 (Europe/Berlin)"),
+        ("0 9 * * 1,3", "Montag und Mittwoch um 09:00 (Europe/Berlin)"),
+        ("*/5 * * * *", "jede 5. Minute jeder Stunde (Europe/Berlin)"),
+        ("0 * * * *", "zu Beginn jeder Stunde (Europe/Berlin)"),
+        ("0 9 1 * *", "am 1. Tag jedes Monats um 09:00 (Europe/Berlin)"),
+        ("0 9 L * *", "am letzten Tag jedes Monats um 09:00 (Europe/Berlin)"),
+        ("0 0 24 12 *", "am 24. Dezember um 00:00 (Europe/Berlin)"),
+        ("0 */2 * * *", "in Minute 0 jeder 2. Stunde (Europe/Berlin)"),
+        (
+            "0 9-17 * * 1-5",
+            "Montag bis Freitag: in Minute 0 jeder Stunde von 9 bis 17 Uhr (Europe/Berlin)",
+        ),
+        ("every 30m", "alle 30 Minuten"),
+        ("every 1h", "jede Stunde"),
+        ("startup", "bei jedem Start"),
+    ],
+)
+def test_a_schedule(german: Page, schedule: str, said: str) -> None:
+    written = describe_schedule(parse_schedule(schedule, "Europe/Berlin"))
+    assert say(german, written) == [said]
+
+
+def test_what_the_server_puts_together(german: Page) -> None:
+    once = Job("a", prompt="b", schedule="at 2027-01-31 17:00", on=("file inbox",))
+    case = Case("default", "shell", "host", Principal("owner", ("owner",)), Label())
+    rules = (Rule("ask", tool="shell"),)
+    label = Label("untrusted", source="https://example.org/\nwhat Ann wrote\nfile a and b.txt")
+    written = {
+        JobForecast(30, 30, 1234, "like its last 3 runs").summary: (
+            "Voraussichtlich: 30 Läufe in 30 Tagen, etwa 37k Tokens"
+            " (je 1,2k Tokens, wie seine letzten 3 Läufe)."
+        ),
+        JobForecast(30, 43_200, 0, "it asks no model").summary: (
+            "Voraussichtlich: 43\u00a0200 Läufe in 30 Tagen, keine Tokens (er fragt kein Modell)."
+        ),
+        describe_timing(once, "UTC"): "einmal, am 31.01.2027, 17:00 · Datei inbox",
+        describe_outcome(Run("a", "s", "error", 0.0, said="it was stopped")): (
+            "fehlgeschlagen: er wurde gestoppt"
+        ),
+        apply_rules((), case).reason: (
+            "shell würde Befehle auf diesem Rechner ausführen, und keine Regel erlaubt es"
+        ),
+        apply_rules(rules, case).reason: "Regel 1: ask shell (*)",
+        f"this conversation has read {format_sources(label)}": (
+            "dieses Gespräch hat https://example.org/, was Ann schrieb, Datei a and b.txt gelesen"
+        ),
+    }
+    assert dict(zip(written, say(german, *written), strict=True)) == written
+
+
+def test_what_is_not_known_stays_as_it_came(german: Page) -> None:
+    unknown = [
+        "",
+        "the owner's own reason",
+        "done, or so",
+        "paused: one\ntwo",
+        "constructor",
+        "{name}",
+        "every 5 fortnights",
+        "at 08:00 on Caturday (UTC)",
+    ]
+    assert say(german, *unknown) == unknown
+    assert say(german, "paused: constructor") == ["angehalten: constructor"]
+    assert say(german, "paused: {why_text} <b>") == ["angehalten: {why_text} <b>"]
+
+
+def test_no_sentence_takes_long(german: Page) -> None:
+    text = "nobody may write on " + "the MCP server a: " * 10_000 + ", and it has read ; " * 10_000
+    took_ms: float = german.evaluate(
+        """async (text) => {
+          const { tServer } = await import("/js/language.js");
+          const began = performance.now();
+          tServer(text);
+          return performance.now() - began;
+        }""",
+        text,
+    )
+    assert took_ms < 2_000
+
+
+def test_in_english_nothing_is_loaded_for_it(page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto("/")
+    page.locator("#composer").wait_for()
+    assert say(page, "every 5 minutes") == ["every 5 minutes"]
+    assert not [url for url in asked if "server-texts" in url or "/languages/" in url]
