@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from deskhand.jobs.text import JobForecast, describe_outcome, describe_timing
 from deskhand.policy.information_flow import format_sources
@@ -18,6 +18,7 @@ from deskhand.types.identity import Principal
 from deskhand.types.jobs import Job, Run
 from deskhand.types.labels import Label
 from deskhand.types.schedules import describe_schedule, parse_schedule
+from deskhand.web.sign_in_pages import REFUSED_PAGE
 
 page_texts = SimpleNamespace(
     **runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "page_texts.py"))
@@ -143,6 +144,30 @@ def test_what_is_not_known_stays_as_it_came(german: Page) -> None:
     assert say(german, *unknown) == unknown
     assert say(german, "paused: constructor") == ["angehalten: constructor"]
     assert say(german, "paused: {why_text} <b>") == ["angehalten: {why_text} <b>"]
+
+
+def test_what_the_api_refuses(german: Page) -> None:
+    """It says what an error says as a sentence."""
+    refused = "There is no agent 'x'; there are: default."
+    assert say(german, refused) == ["Es gibt keinen Agenten 'x'; es gibt: default."]
+
+
+def test_why_nobody_is_signed_in(german: Page) -> None:
+    reason = "The provider&#x27;s word could not be checked: it names nobody."
+    refused = REFUSED_PAGE.format(
+        title="Not signed in", reason=reason, back="Back", languages="de=Deutsch"
+    )
+    german.context.route(
+        "**/auth/callback",
+        lambda route: route.fulfill(status=403, content_type="text/html", body=refused),
+    )
+    german.goto("/auth/callback")
+    expect(german.get_by_role("heading")).to_have_text("Nicht angemeldet")
+    expect(german.get_by_role("alert")).to_have_text(
+        "Das Wort des Anbieters ließ sich nicht prüfen: es nennt niemanden."
+    )
+    expect(german.get_by_role("link")).to_have_text("Zurück")
+    assert german.title() == "Nicht angemeldet · Deskhand"
 
 
 def test_no_sentence_takes_long(german: Page) -> None:

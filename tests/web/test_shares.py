@@ -81,6 +81,19 @@ async def test_whoever_has_the_link_reads_what_was_said_until_then(served: Serve
     assert made["path"].partition("/share/")[2] not in str(listed)
 
 
+async def test_whoever_has_the_link_reads_it_in_their_language(served: Served) -> None:
+    await talk(served, "talk", "hello")
+    made = await share(served, "talk")
+    german = {"accept-language": "de-AT,de;q=0.9,en;q=0.8"}
+    _, page = await stranger(served).ask("GET", made["path"], headers=german)
+    assert '<html lang="de" dir="ltr">' in page and "zum Lesen geteilt" in page
+    assert "You said: hello" in page
+    status, ended = await stranger(served).ask("GET", "/share/x", headers=german)
+    assert status == 404 and "<h1>Dieser Link funktioniert nicht mehr</h1>" in ended
+    _, english = await stranger(served).ask("GET", made["path"])
+    assert '<html lang="en" dir="ltr">' in english and "shared to be read" in english
+
+
 async def test_a_link_ends(served: Served) -> None:
     await talk(served, "talk", "hello")
     await talk(served, "other", "hello")

@@ -18,6 +18,8 @@ from msgspec.structs import replace
 from ..types import events as e
 from ..types.identity import Principal
 from ..types.messages import Audio, File, Image, Message, Text
+from ..types.page_texts import mark_text
+from .page_language import ENGLISH, PageLanguage
 
 MAX_MARKDOWN_CHARS = 100_000
 """A longer text is shown as it is: nobody reads it for its looks."""
@@ -36,7 +38,10 @@ class Utterance(msgspec.Struct, frozen=True):
 
 
 def list_utterances(
-    log: Sequence[e.Recorded], name_of: Callable[[Principal], str], last_n: int | None = None
+    log: Sequence[e.Recorded],
+    name_of: Callable[[Principal], str],
+    last_n: int | None = None,
+    language: PageLanguage = ENGLISH,
 ) -> list[Utterance]:
     """What was said and holds: without what was undone or taken back. With `last_n`, only what was
     said until that event, as it holds by the end of the log."""
@@ -48,7 +53,7 @@ def list_utterances(
         match recorded.event:
             case e.MessageReceived(message=message, principal=who, external_id=external_id):
                 if message.role == "user" and who.kind == "person":
-                    found[n] = _make_utterance(recorded, message, name_of(who))
+                    found[n] = _make_utterance(recorded, message, name_of(who), language)
                     said_as[external_id] = n
                     heard_in |= {part.blob: n for part in message.parts if isinstance(part, Audio)}
             case e.Transcribed(blob=blob, text=text) if text and heard_in.get(blob) in found:
@@ -60,7 +65,7 @@ def list_utterances(
             case e.MessageDeleted(of=of):
                 found.pop(said_as.get(of, 0), None)
             case e.ModelReplied(message=message):
-                found[n] = _make_utterance(recorded, message, "")
+                found[n] = _make_utterance(recorded, message, "", language)
             case e.Undone(to_n=to_n):
                 found = {n: utterance for n, utterance in found.items() if n <= to_n}
             case _:
@@ -72,9 +77,13 @@ def list_utterances(
     ]
 
 
-def _make_utterance(recorded: e.Recorded, message: Message, name: str) -> Utterance:
+def _make_utterance(
+    recorded: e.Recorded, message: Message, name: str, language: PageLanguage
+) -> Utterance:
     files = [
-        "recording" if isinstance(part, Audio) else part.name or "picture"
+        language.say(mark_text("recording"))
+        if isinstance(part, Audio)
+        else part.name or language.say(mark_text("picture"))
         for part in message.parts
         if isinstance(part, File | Image | Audio)
     ]
@@ -120,10 +129,15 @@ blockquote { margin-inline: 0; padding-inline-start: 1rem;
 
 
 def render_page(
-    title: str, utterances: Sequence[Utterance], agent: str, zone: tzinfo | None, note: str = ""
+    title: str,
+    utterances: Sequence[Utterance],
+    agent: str,
+    zone: tzinfo | None,
+    note: str = "",
+    language: PageLanguage = ENGLISH,
 ) -> str:
     """The conversation as one page without scripts, which loads nothing. `note` is shown below the
-    title."""
+    title, in this language."""
     parser = make_parser()
     articles = []
     for utterance in utterances:
@@ -136,21 +150,23 @@ def render_page(
             f"{render_text(parser, utterance)}{f'<ul>{files}</ul>' if files else ''}"
             "</article>"
         )
-    body = "\n".join(articles) or '<p class="note">Nothing was said here.</p>'
-    told = f'<p class="note">{escape(note)}</p>' if note else ""
-    return _wrap_page(title, f"{told}\n{body}")
+    nothing = escape(language.say(mark_text("Nothing was said here.")))
+    body = "\n".join(articles) or f'<p class="note">{nothing}</p>'
+    told = f'<p class="note">{escape(language.say(note))}</p>' if note else ""
+    return _wrap_page(title, f"{told}\n{body}", language)
 
 
-def render_notice(title: str, text: str) -> str:
-    """A page of the same look that says one thing."""
-    return _wrap_page(title, f"<p>{escape(text)}</p>")
+def render_notice(title: str, text: str, language: PageLanguage = ENGLISH) -> str:
+    """A page of the same look that says one thing, in this language."""
+    return _wrap_page(language.say(title), f"<p>{escape(language.say(text))}</p>", language)
 
 
-def _wrap_page(title: str, body: str) -> str:
+def _wrap_page(title: str, body: str, language: PageLanguage) -> str:
     """`body` is HTML."""
     heading = escape(title)
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="{language.code}" dir="{language.dir}">'
+        '<head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="robots" content="noindex, nofollow">'
         f"<title>{heading}</title><style>{STYLE}</style></head>\n"

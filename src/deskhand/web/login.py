@@ -8,6 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from ..types.errors import Refused
+from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME, TokenRow
 from .errors import HttpProblem, to_sentence
 from .guard import COOKIE, Guesses, client_of
@@ -54,8 +55,10 @@ async def redeem(call: Call) -> Response:
         raise HttpProblem(
             401,
             "link_void",
-            "This link was used already or is older than ten minutes. Run `deskhand login` for "
-            "a new one.",
+            mark_text(
+                "This link was used already or is older than ten minutes. Run `deskhand "
+                "login` for a new one."
+            ),
         )
     return _begin_session(call, *found)
 

@@ -20,6 +20,7 @@ from ..net.client import Fetched, Net, OutboundRequest
 from ..net.url import parse_url
 from ..types.clock import Clock
 from ..types.errors import NetError, Refused
+from ..types.page_texts import mark_text
 from .settings import GOOGLE, SignInConfig
 from .sign_in import Claims, IdentityProvider
 
@@ -33,7 +34,7 @@ KEYS_AGAIN_S = 60.0
 """A key that is not known yet is asked for, so often at most."""
 _ISSUERS = {GOOGLE: (GOOGLE, "accounts.google.com")}
 """https://developers.google.com/identity/openid-connect/openid-connect (validating an ID token)"""
-VOID = "the provider's word could not be checked: {}"
+VOID = mark_text("the provider's word could not be checked: {why_text}")
 
 
 class Metadata(msgspec.Struct, frozen=True):
@@ -99,41 +100,47 @@ class Provider:
         url = (await self._describe()).token_endpoint
         answer = await self._ask(url, headers, urlencode(form).encode())
         if answer.status != 200:
-            raise Refused(f"the provider did not accept the sign-in (status {answer.status})")
+            raise Refused(
+                mark_text(
+                    "the provider did not accept the sign-in (status {status_number})"
+                ).format(status_number=answer.status)
+            )
         try:
             token = msgspec.json.decode(answer.body, type=_TokenResponse).id_token
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise Refused(VOID.format("it sent no ID token")) from error
+            raise Refused(VOID.format(why_text=mark_text("it sent no ID token"))) from error
         return await self.verify(token, nonce)
 
     async def verify(self, id_token: str, nonce: str | None = None) -> Claims:
         claims = await self._decode(id_token)
         if nonce is not None and not _is_equal(claims.get("nonce"), nonce):
-            raise Refused(VOID.format("it belongs to another sign-in"))
+            raise Refused(VOID.format(why_text=mark_text("it belongs to another sign-in")))
         if claims.get("iss") not in _ISSUERS.get(self._config.issuer, (self._config.issuer,)):
-            raise Refused(VOID.format("it is of another provider"))
+            raise Refused(VOID.format(why_text=mark_text("it is of another provider")))
 
         client = self._config.client_id
         audience = claims.get("aud")
         audiences = audience if isinstance(audience, list) else [audience]
         party = claims.get("azp", client if len(audiences) == 1 else None)
         if client not in audiences or party != client:
-            raise Refused(VOID.format("it is meant for another program"))
+            raise Refused(VOID.format(why_text=mark_text("it is meant for another program")))
 
         now = self._clock.now()
         expires_at = claims.get("exp")
         issued_at = claims.get("iat")
         if not isinstance(expires_at, int | float) or not isinstance(issued_at, int | float):
-            raise Refused(VOID.format("it does not say how long it holds"))
+            raise Refused(VOID.format(why_text=mark_text("it does not say how long it holds")))
         if not issued_at - LEEWAY_S <= now < expires_at + LEEWAY_S:
-            raise Refused(VOID.format("it does not hold now; is the clock right?"))
+            raise Refused(
+                VOID.format(why_text=mark_text("it does not hold now; is the clock right?"))
+            )
 
         subject = claims.get("sub")
         email = claims.get("email")
         if not (isinstance(subject, str) and subject):
-            raise Refused(VOID.format("it names nobody"))
+            raise Refused(VOID.format(why_text=mark_text("it names nobody")))
         if not (isinstance(email, str) and email and claims.get("email_verified") is True):
-            raise Refused(VOID.format("it has no verified email address"))
+            raise Refused(VOID.format(why_text=mark_text("it has no verified email address")))
         return Claims(subject, email.lower(), float(expires_at))
 
     async def _decode(self, id_token: str) -> Mapping[str, Any]:
@@ -141,7 +148,11 @@ class Provider:
         try:
             header = jwt.get_unverified_header(id_token)
             if header.get("alg") not in ALGORITHMS:
-                raise Refused(VOID.format("its signature is of a kind that is not accepted"))
+                raise Refused(
+                    VOID.format(
+                        why_text=mark_text("its signature is of a kind that is not accepted")
+                    )
+                )
             key = await self._key(header.get("kid"))
             claims: dict[str, Any] = jwt.decode(
                 id_token,
@@ -156,7 +167,7 @@ class Provider:
                 },
             )
         except jwt.PyJWTError as error:
-            raise Refused(VOID.format("its signature is wrong")) from error
+            raise Refused(VOID.format(why_text=mark_text("its signature is wrong"))) from error
         return claims
 
     async def _key(self, id_: str | None) -> jwt.PyJWK:
@@ -173,7 +184,11 @@ class Provider:
             (only,) = self._keys.values()
             return only
         if id_ not in self._keys:
-            raise Refused(VOID.format("it is signed by a key that the provider does not have"))
+            raise Refused(
+                VOID.format(
+                    why_text=mark_text("it is signed by a key that the provider does not have")
+                )
+            )
         return self._keys[id_]
 
     async def _load_keys(self) -> dict[str | None, jwt.PyJWK]:
@@ -181,7 +196,7 @@ class Provider:
         try:
             found = jwt.PyJWKSet.from_dict(msgspec.json.decode(answer.body, type=dict[str, Any]))
         except (msgspec.MsgspecError, RecursionError, jwt.PyJWTError) as error:
-            raise Refused(VOID.format("its keys could not be read")) from error
+            raise Refused(VOID.format(why_text=mark_text("its keys could not be read"))) from error
         return {key.key_id: key for key in found.keys}
 
     async def _describe(self) -> Metadata:
@@ -194,7 +209,11 @@ class Provider:
         try:
             found = msgspec.json.decode(answer.body, type=Metadata)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise Refused(f"{issuer} does not describe itself as an OpenID provider") from error
+            raise Refused(
+                mark_text("{issuer} does not describe itself as an OpenID provider").format(
+                    issuer=issuer
+                )
+            ) from error
         if found.issuer != issuer:
             raise Refused(
                 f"{issuer} says that it is {found.issuer[:200]!r}: set web.sign_in.issuer to that"
@@ -202,7 +221,7 @@ class Provider:
         secure = issuer.startswith("https:")
         endpoints = (found.authorization_endpoint, found.token_endpoint, found.jwks_uri)
         if secure and not all(each.startswith("https:") for each in endpoints):
-            raise Refused(f"{issuer} names an address without TLS")
+            raise Refused(mark_text("{issuer} names an address without TLS").format(issuer=issuer))
         self._metadata = found
         self._metadata_at = now
         return found
@@ -217,7 +236,11 @@ class Provider:
                 OutboundRequest(parse_url(url), headers or {}, method, form)
             )
         except NetError as error:
-            raise Refused(f"the provider of sign-ins is not reached: {error}") from error
+            raise Refused(
+                mark_text("the provider of sign-ins is not reached: {problem_text}").format(
+                    problem_text=error
+                )
+            ) from error
 
 
 def _is_equal(given: object, wanted: str) -> bool:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import mimetypes
 from hashlib import sha256
-from html import escape
 from pathlib import Path
 
 import anyio.to_thread
@@ -18,13 +17,11 @@ from starlette.routing import BaseRoute, Route
 from .app import CSP
 from .errors import HttpProblem, error_response
 from .frame import FRAME_PATH, frame_source, make_frame
+from .page_language import list_languages
 
 STATIC = Path(__file__).parent / "static"
 INDEX = "index.html"
 FRAME_SCRIPT = "js/frame/document.js"
-LANGUAGES = "languages"
-"""The folder of the page's texts: one file for each language but English, as
-`js/language.js` reads it."""
 _NO_LANGUAGES = b'<meta name="languages" content="">'
 TYPES = {
     ".js": "text/javascript",
@@ -35,12 +32,6 @@ TYPES = {
 
 MAX_EAGER_BYTES = 1_000_000
 """Larger files, which few pages load, are compressed when they are asked for the first time."""
-
-
-class _Language(msgspec.Struct):
-    """What is read here of a file of texts: how the language calls itself."""
-
-    name: str
 
 
 class _StaticFile(msgspec.Struct):
@@ -61,14 +52,6 @@ def _page_policy(host: str) -> str:
     return f"{CSP}; frame-src {frame_source(host)}"
 
 
-def _list_languages() -> bytes:
-    """The languages of the page as it is told of them: `da=Dansk;de=Deutsch`."""
-    files = sorted((STATIC / LANGUAGES).glob("*.json"))
-    names = (msgspec.json.decode(file.read_bytes(), type=_Language).name for file in files)
-    listed = ";".join(f"{file.stem}={name}" for file, name in zip(files, names, strict=True))
-    return escape(listed).encode()
-
-
 def _load_static() -> dict[str, _StaticFile]:
     """The files by their path, read once."""
     found = dict[str, _StaticFile]()
@@ -76,7 +59,7 @@ def _load_static() -> dict[str, _StaticFile]:
         if file.is_file():
             data = file.read_bytes()
             if file.name == INDEX:
-                listed = _NO_LANGUAGES.replace(b'""', b'"%s"' % _list_languages())
+                listed = _NO_LANGUAGES.replace(b'""', b'"%s"' % list_languages().encode())
                 data = data.replace(_NO_LANGUAGES, listed)
             media = (
                 TYPES.get(file.suffix)

@@ -9,12 +9,14 @@ from hashlib import sha256
 from typing import Annotated, Literal
 from urllib.parse import quote
 
+import anyio.to_thread
 import msgspec
 from starlette.responses import HTMLResponse, Response
 
 from ..store.queries import find_session_row, last_event_number
 from ..types.events import Recorded
 from ..types.identity import Principal
+from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME
 from ..types.shares import MAX_SHARE_DAYS, Share
 from .conversation_text import (
@@ -26,6 +28,7 @@ from .conversation_text import (
 )
 from .errors import not_found
 from .names import format_session_name
+from .page_language import PageLanguage, choose_language
 from .routing import Call, Endpoint
 from .visible_sessions import require_row, require_session
 
@@ -35,14 +38,18 @@ PAGE_HEADERS = {
         f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
         "form-action 'none'; frame-ancestors 'none'"
     ),
+    "vary": "accept-language",
     "x-robots-tag": "noindex, nofollow",
 }
 """Those of a page that has a style and nothing else."""
-SHARED_NOTE = (
+UNTITLED = mark_text("Conversation")
+SHARED_NOTE = mark_text(
     "A conversation with an AI agent, shared to be read. Files and tool calls are left out."
 )
-ENDED_TITLE = "This link does not work any more"
-ENDED_TEXT = "Its time is over, or it was revoked. Ask the person who gave it to you for a new one."
+ENDED_TITLE = mark_text("This link does not work any more")
+ENDED_TEXT = mark_text(
+    "Its time is over, or it was revoked. Ask the person who gave it to you for a new one."
+)
 FILE_KINDS = {
     "markdown": ("md", "text/markdown"),
     "html": ("html", "text/html"),
@@ -82,7 +89,7 @@ class RevokedView(msgspec.Struct, frozen=True):
 
 async def export(call: Call) -> Response:
     session = await require_session(call)
-    title = (await require_row(call, session)).title or "Conversation"
+    title = (await require_row(call, session)).title or UNTITLED
     form = call.query.format
     ending, media = FILE_KINDS[form]
     name = quote(f"{title[:80].strip()}.{ending}", safe="")
@@ -137,9 +144,10 @@ async def show(call: Call) -> Response:
     shared = await call.web.shares.find(call.path("secret"))
     row = await find_session_row(call.web.store, shared.session) if shared else None
     if shared is None or row is None:
-        return HTMLResponse(render_notice(ENDED_TITLE, ENDED_TEXT), 404, PAGE_HEADERS)
+        notice = render_notice(ENDED_TITLE, ENDED_TEXT, await _language_of(call))
+        return HTMLResponse(notice, 404, PAGE_HEADERS)
     log = await call.web.store.events(shared.session)
-    page = await _render(call, shared.session, row.title or "Conversation", log, shared)
+    page = await _render(call, shared.session, row.title, log, shared)
     return HTMLResponse(page, headers=PAGE_HEADERS)
 
 
@@ -147,9 +155,18 @@ async def _render(
     call: Call, session: str, title: str, log: list[Recorded], shared: Share | None = None
 ) -> str:
     last_n = None if shared is None else shared.last_n
-    utterances = list_utterances(log, await _people_names(call), last_n)
+    language = await _language_of(call)
+    utterances = list_utterances(log, await _people_names(call), last_n, language)
     note = "" if shared is None else SHARED_NOTE
-    return render_page(title, utterances, _agent_label(session), call.web.admin.zone, note)
+    agent = _agent_label(session)
+    title = title or language.say(UNTITLED)
+    return render_page(title, utterances, agent, call.web.admin.zone, note, language)
+
+
+async def _language_of(call: Call) -> PageLanguage:
+    """That of the browser which asks. It is read from a file the first time."""
+    accepted = call.request.headers.get("accept-language", "")
+    return await anyio.to_thread.run_sync(choose_language, accepted)
 
 
 async def _people_names(call: Call) -> Callable[[Principal], str]:

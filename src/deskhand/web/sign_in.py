@@ -13,6 +13,7 @@ import msgspec
 
 from ..types.errors import Refused
 from ..types.identity import Principal
+from ..types.page_texts import mark_text
 from ..types.people import SIGN_IN_CHANNEL, Grant, Identity, People
 
 MAX_TOKEN_CHARS = 8_000
@@ -68,8 +69,10 @@ class SignIn:
             who = Principal(f"{SIGN_IN_CHANNEL}:{claims.email}"[:200])
             await self._people.add_audit_note(who, "sign-in refused", claims.subject)
             raise Refused(
-                f"nobody here has the address {claims.email}. The owner of this Deskhand can let "
-                f"you in: deskhand users link NAME {SIGN_IN_CHANNEL} {claims.email}"
+                mark_text(
+                    "nobody here has the address {address}. The owner of this Deskhand can let "
+                    "you in: deskhand users link NAME {channel} {address}"
+                ).format(address=claims.email, channel=SIGN_IN_CHANNEL)
             )
         return user.name
 

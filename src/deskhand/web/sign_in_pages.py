@@ -13,8 +13,10 @@ import msgspec
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from ..types.errors import DeskhandError
+from ..types.page_texts import mark_text
 from .errors import HttpProblem
 from .guard import Guesses, client_of
+from .page_language import list_languages
 from .routing import Call, Endpoint
 from .sign_in import SignIn
 
@@ -22,25 +24,28 @@ COOKIE = "deskhand-sign-in"
 PATH = "/auth"
 CALLBACK = f"{PATH}/callback"
 LASTS_S = 600
+TITLE = mark_text("Not signed in")
 REFUSED_PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>Not signed in · Deskhand</title>
+<meta name="languages" content="{languages}">
+<title>{title} · Deskhand</title>
 <link rel="icon" href="/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/css/tokens.css">
 <link rel="stylesheet" href="/css/shell.css">
 <script src="/js/boot.js"></script>
+<script src="/js/notice.js" type="module"></script>
 </head>
 <body>
 <main class="gate">
 <div class="card">
 <img src="/icon.svg" alt="" width="48" height="48">
-<h1>Not signed in</h1>
-<p role="alert">{reason}</p>
-<a class="btn" href="/">Back</a>
+<h1 data-said>{title}</h1>
+<p role="alert" data-said>{reason}</p>
+<a class="btn" href="/" data-said>{back}</a>
 </div>
 </main>
 </body>
@@ -63,8 +68,10 @@ def _require(call: Call) -> SignIn:
         raise HttpProblem(
             404,
             "not_found",
-            "Nobody signs in here by a provider: set `web.sign_in.issuer` and "
-            "`web.sign_in.client_id`, or open the link that `deskhand login` prints.",
+            mark_text(
+                "Nobody signs in here by a provider: set `web.sign_in.issuer` and "
+                "`web.sign_in.client_id`, or open the link that `deskhand login` prints."
+            ),
         )
     return call.web.sign_in
 
@@ -100,11 +107,13 @@ async def come_back(call: Call) -> Response:
     if not (state and nonce and verifier) or not secrets.compare_digest(
         state.encode(), returned.state.encode()
     ):
-        return _refuse(call, "This sign-in was begun elsewhere, or too long ago: begin again.", 400)
+        return _refuse(
+            call, mark_text("This sign-in was begun elsewhere, or too long ago: begin again."), 400
+        )
     if returned.error:
-        return _refuse(call, "The provider did not sign you in.", 403)
+        return _refuse(call, mark_text("The provider did not sign you in."), 403)
     if returned.iss and returned.iss != sign_in.provider.issuer:
-        return _refuse(call, "Another provider has answered.", 400)
+        return _refuse(call, mark_text("Another provider has answered."), 400)
 
     guesses: Guesses = call.request.state.guesses
     host = call.request.client.host if call.request.client else ""
@@ -130,7 +139,10 @@ def _refuse(call: Call, reason: str, status: int) -> Response:
     """A page that says why. What began this sign-in is forgotten."""
     text = html.escape(call.web.redact(reason))
     sentence = text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
-    response = HTMLResponse(REFUSED_PAGE.format(reason=sentence), status)
+    page = REFUSED_PAGE.format(
+        title=TITLE, reason=sentence, back=mark_text("Back"), languages=list_languages()
+    )
+    response = HTMLResponse(page, status)
     response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="lax")
     return response
 
