@@ -12,6 +12,7 @@ from ..models.base import ContextMessage, Reply, Request, TextDelta, ToolSchema
 from ..types.errors import ConfigError, ModelError
 from ..types.labels import OWNER
 from ..types.messages import Message, Text
+from ..types.page_texts import mark_text
 from ..web.setup_views import ProbeView
 from .model_offers import default_model
 from .models import Models, build_catalogue
@@ -45,10 +46,16 @@ async def try_model(models: Models, model: str) -> ProbeView:
     except (ModelError, ConfigError) as error:
         return ProbeView(model, ok=False, problem=str(error))
     except TimeoutError:
-        return ProbeView(model, ok=False, problem=f"it did not answer within {PROBE_S:.0f} s")
+        return ProbeView(
+            model,
+            ok=False,
+            problem=mark_text("it did not answer within {limit_number} s").format(
+                limit_number=f"{PROBE_S:.0f}"
+            ),
+        )
     whole = time.perf_counter() - began
     if not (said or tools):
-        return ProbeView(model, ok=False, problem="it answered with nothing")
+        return ProbeView(model, ok=False, problem=mark_text("it answered with nothing"))
     return ProbeView(
         model, ok=True, said=said.strip(), tools=tools, first_s=first or whole, whole_s=whole
     )

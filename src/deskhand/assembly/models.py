@@ -34,6 +34,7 @@ from ..models.transport import Transport, TransportLimits
 from ..models.weights import PROVIDER, WeightsFolder
 from ..store.base import Store
 from ..types.errors import ConfigError, ModelUnknown
+from ..types.page_texts import mark_text
 
 MEMORY_INSTALLED = find_spec("numpy") is not None
 LOCAL_LIMITS = TransportLimits(first_s=600, idle_s=120, total_s=1800)
@@ -162,7 +163,9 @@ class Models:
         _require_engine()
         if self._shelf.has(model):
             return ""
-        return f"its weights are not downloaded yet: deskhand model pull {model}"
+        return mark_text("its weights are not downloaded yet: deskhand model pull {model}").format(
+            model=model
+        )
 
     def _open_embedded(self, name: str) -> Model:
         """An embedded model. Its engine starts with the first request, or when it is warmed."""

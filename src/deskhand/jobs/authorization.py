@@ -53,7 +53,7 @@ async def authorize_job(host: Host, principal: Principal, job: Job, here: Addres
     settings = host.settings()
     if not is_owner(principal):
         if job.person not in ("", responsible_person(principal)):
-            raise Refused("a job of yours acts in your name, and in nobody else's")
+            raise Refused(mark_text("a job of yours acts in your name, and in nobody else's"))
         job = replace(job, person=responsible_person(principal))
     validate_job(job, settings.config.timezone)
     reject_secrets("the job", msgspec.json.encode(job).decode(), host.redact)

@@ -124,12 +124,17 @@ class JobsApi:
             views = await load_views(self._host, self._files)
             if any(view.name.casefold() == job.name.casefold() for view in views):
                 raise Refused(
-                    f"there is a job {job.name!r} already; choose another name, or change that one"
+                    mark_text(
+                        "there is a job {name} already; choose another name, or change that one"
+                    ).format(name=repr(job.name))
                 )
             theirs = [view.job for view in views if view.job and belongs_to(view.job, principal)]
             if len(theirs) >= most:
                 raise Refused(
-                    f"you have {most} jobs already; remove one that is not needed any more"
+                    mark_text(
+                        "you have {count_number} jobs already; remove one that is not needed any "
+                        "more"
+                    ).format(count_number=most)
                 )
             await self._save(job, principal)
         return await self.get(principal, job.name)
@@ -139,8 +144,10 @@ class JobsApi:
         before = await self.get(principal, job.name)
         if before.builtin:
             raise Refused(
-                f"{job.name!r} is part of Deskhand: it is set in the configuration, see "
-                "`deskhand config`"
+                mark_text(
+                    "{name} is part of Deskhand: it is set in the configuration, see `deskhand "
+                    "config`"
+                ).format(name=repr(job.name))
             )
         if not job.person and before.job is not None:
             job = replace(job, person=before.job.person)
@@ -171,7 +178,11 @@ class JobsApi:
         """Remove a job with its folder. Its runs stay in the log. Raises Refused, JobInvalid,
         OSError."""
         if (await self.get(principal, name)).builtin:
-            raise Refused(f"{name!r} is part of Deskhand and stays; switch it off instead")
+            raise Refused(
+                mark_text("{name} is part of Deskhand and stays; switch it off instead").format(
+                    name=repr(name)
+                )
+            )
         await anyio.to_thread.run_sync(self._files.remove, name)
         log.info("The job %r was removed by %s.", name, principal.id)
         await self._forget_state(name)
@@ -186,8 +197,10 @@ class JobsApi:
         """Switch a job on or off. Raises Refused, JobInvalid, OSError."""
         if (await self.get(principal, name)).builtin:
             raise Refused(
-                f"{name!r} is part of Deskhand: switch it in the configuration, see "
-                "`deskhand config`"
+                mark_text(
+                    "{name} is part of Deskhand: switch it in the configuration, see `deskhand "
+                    "config`"
+                ).format(name=repr(name))
             )
         await anyio.to_thread.run_sync(self._files.set_enabled, name, enabled)
         state = "on" if enabled else "off"
@@ -280,14 +293,14 @@ class JobsApi:
     async def pause(self, principal: Principal, why: str) -> None:
         """Start no job any more, until `resume`. Raises Refused."""
         if not is_owner(principal):
-            raise Refused("only an owner may pause jobs")
+            raise Refused(mark_text("only an owner may pause jobs"))
         await pause_all(self._host, why)
         self._scheduler.wake()
 
     async def resume(self, principal: Principal) -> str:
         """Let jobs run again. Returns why they were paused. Raises Refused."""
         if not is_owner(principal):
-            raise Refused("only an owner may resume jobs")
+            raise Refused(mark_text("only an owner may resume jobs"))
         why = await resume_all(self._host)
         self._scheduler.wake()
         return why

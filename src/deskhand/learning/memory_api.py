@@ -28,6 +28,7 @@ from ..types.commit import Change
 from ..types.errors import NoSuchFact, Refused
 from ..types.identity import Principal
 from ..types.labels import Label
+from ..types.page_texts import mark_text
 from ..web.memory_views import (
     ContradictionView,
     FactDetail,
@@ -144,7 +145,7 @@ class MemoryApi:
         fact = await self._find_open(reader, id_)
         text = self._fit_text(text)
         if text == fact.text and not fact.held:
-            raise Refused("that is what it says already")
+            raise Refused(mark_text("that is what it says already"))
         await self._check_repeated(text, [fact])
         edit = await self._begin_edit(reader.principal, [fact])
         return await self._write(reader, edit, corrections.correct_fact(fact, text, edit))
@@ -162,17 +163,27 @@ class MemoryApi:
         scope: Scope = "global" if shared else "user"
         owner = "" if shared else who.id
         if (fact.scope == "user") != shared:
-            raise Refused("that is so already")
+            raise Refused(mark_text("that is so already"))
         if fact.held:
-            raise Refused(f"#{fact.id} waits for approval: approve it first")
+            raise Refused(
+                mark_text("#{number} waits for approval: approve it first").format(number=fact.id)
+            )
         if fact.label.readers is not None:
             readers = ", ".join(fact.label.readers)
-            raise Refused(f"it comes from something that only {readers} may read")
+            raise Refused(
+                mark_text("it comes from something that only {readers} may read").format(
+                    readers=readers
+                )
+            )
         if await self._memory.find_exact(fact.text, [(scope, owner)]):
-            raise Refused("a memory that says this is there already")
+            raise Refused(mark_text("a memory that says this is there already"))
         keeping = self._ground.settings().config.memory.keeping
         if self._memory.count_owned(scope, owner) >= keeping.most:
-            raise Refused(f"there are {keeping.most:,} memories there already: forget some first")
+            raise Refused(
+                mark_text(
+                    "there are {count_number} memories there already: forget some first"
+                ).format(count_number=f"{keeping.most:,}")
+            )
 
         held = shared and "owner" not in who.roles
         edit = await self._begin_edit(who, [fact])
@@ -240,7 +251,7 @@ class MemoryApi:
         """The text as it is stored, without secrets. Raises Refused for one without words."""
         text = self._ground.redact(fit_fact_text(text))
         if not text:
-            raise Refused("a memory needs words")
+            raise Refused(mark_text("a memory needs words"))
         return text
 
     async def _check_repeated(self, text: str, replaced: Sequence[Fact]) -> None:
@@ -265,7 +276,9 @@ class MemoryApi:
         await store.change(changes)
         written = await queries.facts_by_key(store, [edit.key])
         if not written:
-            raise Refused("it could not be saved: what it comes from was erased meanwhile")
+            raise Refused(
+                mark_text("it could not be saved: what it comes from was erased meanwhile")
+            )
         return await self.get_fact(reader, written[0].id)
 
     async def _change(

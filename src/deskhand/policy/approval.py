@@ -14,6 +14,7 @@ from ..types.events import ApprovalAnswered, QuestionAnswered
 from ..types.identity import Principal, Said, Waiting
 from ..types.labels import LOCAL
 from ..types.messages import Message, ResultStatus, Text, ToolCall
+from ..types.page_texts import mark_text
 from ..types.programs import RUN_PROGRAM
 from ..types.turn import PendingAsk
 from .render_rehearsal import render_rehearsal
@@ -163,9 +164,9 @@ def make_answer_event(
 def find_lapse(same: bool, age_s: float) -> str:
     """Why a yes that was given so long ago, to the `same` or not, does not hold; '' if it does."""
     if not same:
-        return "the call has changed since it was approved; ask again"
+        return mark_text("the call has changed since it was approved; ask again")
     if age_s > EXECUTE_WITHIN_S:
-        return "the approval has expired; ask again if the call is still needed"
+        return mark_text("the approval has expired; ask again if the call is still needed")
     return ""
 
 
@@ -173,7 +174,9 @@ def explain_unanswered(ask: PendingAsk) -> tuple[ResultStatus, str]:
     """What the end of its time means: that those who could did not, or that there was nobody who
     could."""
     if not ask.elsewhere:
-        return "expired", f"nobody answered in time: {ask.question}"
+        return "expired", mark_text("nobody answered in time: {question}").format(
+            question=ask.question
+        )
     return (
         "unasked",
         (

@@ -61,6 +61,7 @@ from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal, list_reader_names
 from ..types.options import SessionOptions
+from ..types.page_texts import mark_text
 from ..web.alert_views import AlertView
 from ..web.protocols import AdminBackend
 from ..web.views import (
@@ -103,7 +104,7 @@ NOT_UNDONE_TEXT = "Not undone: a later change is in the way that you may not rea
 TELL_BACKUPS_S = 5.0
 MAX_VERSIONS = 100
 MAX_MADE = 200
-NO_KEY = "there is no key for its provider yet: deskhand setup"
+NO_KEY = mark_text("there is no key for its provider yet: deskhand setup")
 
 
 def _current_model(name: str) -> CurrentModel:
@@ -528,7 +529,7 @@ class RunningAdmin:
         for each in await self._versions(principal, agent, path):
             if each.entry.n == number:
                 return await self._app.diffs.read_version(principal, each)
-        raise Refused("there is no such version")
+        raise Refused(mark_text("there is no such version"))
 
     async def list_made(self, session: str) -> list[MadeFile]:
         scope = await self.tool_scope(session.partition("/")[0])

@@ -6,6 +6,7 @@ from ..assembly.host import Host
 from ..policy.visible import escape_invisible
 from ..types.errors import Refused
 from ..types.identity import Principal
+from ..types.page_texts import mark_text
 from ..web.held_views import HeldView, SeenView
 from ..web.protocols import HeldFilesBackend
 from .held_files import Approving, HeldFileView
@@ -36,7 +37,7 @@ class HeldApi:
         """Approve a file if it is still what was seen. Raises Refused."""
         seen = await self._view(principal, path)
         if seen.digest != digest:
-            raise Refused("the file was changed after you opened it: review it again")
+            raise Refused(mark_text("the file was changed after you opened it: review it again"))
         await self._approvals_for(principal).approve(
             seen, principal.on_behalf_of or principal.id, self._ground.clock.now()
         )
@@ -44,12 +45,12 @@ class HeldApi:
 
     async def _view(self, principal: Principal, path: str) -> HeldFileView:
         if not path.startswith("/") or "\0" in path:
-            raise Refused("use the path of a file from the list")
+            raise Refused(mark_text("use the path of a file from the list"))
         return await self._approvals_for(principal).view(path)
 
     def _approvals_for(self, principal: Principal) -> Approving:
         if "owner" not in principal.roles:
-            raise Refused("only an owner may see and approve files that are held back")
+            raise Refused(mark_text("only an owner may see and approve files that are held back"))
         return Approving(self._ground.settings(), self._ground.store)
 
 

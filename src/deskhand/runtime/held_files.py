@@ -46,6 +46,7 @@ from ..tools.queries import (
 )
 from ..types.errors import ConfigError, DeskhandError, Refused
 from ..types.labels import Label
+from ..types.page_texts import mark_text
 from ..workspace.quarantine import Quarantine, is_held_back
 
 OWN_FOLDERS = ("memory", "knowledge")
@@ -139,10 +140,16 @@ class Approving:
         another by now."""
         content = await anyio.to_thread.run_sync(read_content, seen.path)
         if not seen.digest:
-            raise Refused(f"{seen.path} cannot be approved: {seen.problem}")
+            raise Refused(
+                mark_text("{file} cannot be approved: {problem_text}").format(
+                    file=seen.path, problem_text=seen.problem
+                )
+            )
         if content is None or content.digest.hex() != seen.digest:
             raise Refused(
-                f"{seen.path} was changed just now; review it again: deskhand held show {seen.path}"
+                mark_text(
+                    "{file} was changed just now; review it again: deskhand held show {path}"
+                ).format(file=seen.path, path=seen.path)
             )
         rows = approval_rows(seen.path, content.digest, by, now)
         if not seen.bound:
@@ -266,11 +273,11 @@ def _format_time(at: float, settings: Settings) -> str:
 
 def _why_not_approvable(path: str) -> str:
     if Path(path).is_symlink():
-        return "it is a link; approve its target, or replace the link with the file"
-    return (
-        f"it contains links or special files, or more than {MAX_FILES} files or "
-        f"{MAX_BYTES >> 20} MB, or it is being changed right now"
-    )
+        return mark_text("it is a link; approve its target, or replace the link with the file")
+    return mark_text(
+        "it contains links or special files, or more than {files_number} files or "
+        "{size_number} MB, or it is being changed right now"
+    ).format(files_number=MAX_FILES, size_number=MAX_BYTES >> 20)
 
 
 def _render_content(path: str, content: Content) -> str:

@@ -32,6 +32,7 @@ from ..models.weights import PROVIDER, WeightsFolder
 from ..policy.permission_modes import PERMISSION_MODES, PermissionMode
 from ..supervision.doctor import run_probes
 from ..types.errors import ChannelError, ConfigError, DeskhandError
+from ..types.page_texts import mark_text
 from ..web.people import render_qr
 from ..web.protocols import SetupBackend
 from ..web.setup_views import (
@@ -150,13 +151,20 @@ class Onboarding:
         listed = build_catalogue(settings).providers.get(provider)
         if listed is None and not given.base_url:
             raise ConfigError(
-                f"there is no provider {provider!r}; give its address, or see `deskhand model list`"
+                mark_text(
+                    "there is no provider {provider}; give its address, or see `deskhand model "
+                    "list`"
+                ).format(provider=repr(provider))
             )
         own = settings.config.providers.get(provider, ProviderConfig())
         usual = default_model(listed) if listed else ""
         model = given.model or usual
         if not model:
-            raise ConfigError(f"name a model of {provider!r}: its server does not list its models")
+            raise ConfigError(
+                mark_text("name a model of {provider}: its server does not list its models").format(
+                    provider=repr(provider)
+                )
+            )
         variable = own.key_env or (
             listed.keys[0] if listed and listed.keys else key_variable(provider)
         )
@@ -240,7 +248,11 @@ class Onboarding:
     async def set_permission_mode(self, mode: str) -> None:
         if mode not in get_args(PermissionMode):
             known = ", ".join(PERMISSION_MODES)
-            raise ConfigError(f"there is no permission mode {mode!r}; there are: {known}")
+            raise ConfigError(
+                mark_text("there is no permission mode {mode}; there are: {modes}").format(
+                    mode=repr(mode), modes=known
+                )
+            )
         await self._store_setting(["permission_mode"], mode)
 
     async def run_checks(self) -> list[CheckView]:

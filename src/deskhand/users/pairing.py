@@ -21,6 +21,7 @@ from ..types.errors import ConfigError, Refused, StoreError, StoreUnavailable
 from ..types.identity import Inbound
 from ..types.labels import LOCAL
 from ..types.messages import Text
+from ..types.page_texts import mark_text
 from ..types.people import (
     DEVICE_CHANNEL,
     DEVICE_TTL_S,
@@ -116,7 +117,9 @@ class Pairings(Records):
                 raise
             except StoreError as error:
                 raise Refused(
-                    f"{format_identity(identity)} is somebody already; see: deskhand users list"
+                    mark_text("{who} is somebody already; see: deskhand users list").format(
+                        who=format_identity(identity)
+                    )
                 ) from error
             return self._get_user(name)
 
@@ -124,7 +127,11 @@ class Pairings(Records):
         self._require_owner("refuse somebody")
         code = _normalize_code(code)
         if code not in [each.code for each in await self.pairings()]:
-            raise Refused(f"nobody waits with the code {code!r}; see: deskhand pair list")
+            raise Refused(
+                mark_text("nobody waits with the code {code}; see: deskhand pair list").format(
+                    code=repr(code)
+                )
+            )
         await self._write("pairing refused", code, queries.settle_pairing(code, "refused"))
 
     def locked_until(self) -> float:
@@ -140,7 +147,11 @@ class Pairings(Records):
         now = self._clock.now()
         if until := self.locked_until():
             minutes = ceil((until - now) / 60)
-            raise Refused(f"too many bad codes ({MAX_BAD_CODES}); try again in {minutes} minutes")
+            raise Refused(
+                mark_text(
+                    "too many bad codes ({most_number}); try again in {minutes_number} minutes"
+                ).format(most_number=MAX_BAD_CODES, minutes_number=minutes)
+            )
         wanted = _normalize_code(code)
         found = next((each for each in await self.pairings() if each.code == wanted), None)
         if found is not None:
@@ -150,12 +161,16 @@ class Pairings(Records):
             await self._write("bad pairing code", "", queries.add_bad_code(now))
             left = MAX_BAD_CODES - guesses
             raise Refused(
-                "this code is not valid: it was used, is too old, or was never given "
-                f"({left} tries left)"
+                mark_text(
+                    "this code is not valid: it was used, is too old, or was never given "
+                    "({left_number} tries left)"
+                ).format(left_number=left)
             )
         await self._lock(now)
         raise Refused(
-            f"this code is not valid; after {MAX_BAD_CODES} bad codes none is accepted for an hour"
+            mark_text(
+                "this code is not valid; after {most_number} bad codes none is accepted for an hour"
+            ).format(most_number=MAX_BAD_CODES)
         )
 
     async def _lock(self, now: float) -> None:

@@ -14,6 +14,7 @@ from ..policy.roles import allowed_agents, allowed_scopes, narrow_roles
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
 from ..types.identity import Principal
+from ..types.page_texts import mark_text
 from ..types.people import SCOPES, Grant, Identity, Scope, TokenRow, User
 from . import queries
 from .user_cache import Records
@@ -104,7 +105,9 @@ class Credentials(Records):
         )
         if not given:
             raise Refused(
-                f"the roles of {user!r} give none of: {', '.join(scopes) or 'no scope at all'}"
+                mark_text("the roles of {user} give none of: {scopes}").format(
+                    user=repr(user), scopes=", ".join(scopes) or "no scope at all"
+                )
             )
         if "admin" in given and len(given) < len(SCOPES):
             raise ConfigError(
@@ -147,7 +150,11 @@ class Credentials(Records):
     async def _get_token(self, token_id: str) -> TokenRow:
         token = await queries.get_token(self._store, token_id)
         if token is None:
-            raise Refused(f"there is no token {token_id!r}; list tokens with: deskhand tokens list")
+            raise Refused(
+                mark_text(
+                    "there is no token {token}; list tokens with: deskhand tokens list"
+                ).format(token=repr(token_id))
+            )
         return token
 
     async def make_login(self, user: str) -> str:
@@ -193,7 +200,11 @@ class Credentials(Records):
         user = snapshot.users.get(known.get(identity) or known.get(anywhere) or "")
         if user is None or snapshot.broken:
             who = f"{identity.external_id} on {identity.channel}"
-            raise Refused(f"nobody here is {who}: write to the bot first, and be let in")
+            raise Refused(
+                mark_text("nobody here is {who}: write to the bot first, and be let in").format(
+                    who=who
+                )
+            )
         given = tuple(
             scope for scope in allowed_scopes(user.roles, self._roster.roles()) if scope != "admin"
         )

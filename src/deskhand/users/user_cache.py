@@ -14,6 +14,7 @@ from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import Refused, StoreError, StoreUnavailable
 from ..types.identity import Principal
+from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME, AuditEntry, Identity, User
 from . import queries
 
@@ -85,10 +86,18 @@ class Records:
         """The user of this name. Raises Refused when there is none."""
         snapshot = self._roster.snapshot()
         if snapshot.broken:
-            raise Refused(f"the users cannot be read: {snapshot.broken}")
+            raise Refused(
+                mark_text("the users cannot be read: {problem_text}").format(
+                    problem_text=snapshot.broken
+                )
+            )
         user = snapshot.users.get(name)
         if user is None:
-            raise Refused(f"there is no user {name!r}; list users with: deskhand users list")
+            raise Refused(
+                mark_text("there is no user {user}; list users with: deskhand users list").format(
+                    user=repr(name)
+                )
+            )
         return user
 
     async def _write(self, what: str, subject: str, *changes: Change) -> list[int]:

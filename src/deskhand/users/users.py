@@ -134,8 +134,10 @@ class LocalPeople(Credentials, Pairings):
         async with self._roster.change_lock:
             if name in self._roster.snapshot().users:
                 raise Refused(
-                    f"there is a user {name!r} already; give another role with: deskhand "
-                    "users add-role"
+                    mark_text(
+                        "there is a user {user} already; give another role with: deskhand users "
+                        "add-role"
+                    ).format(user=repr(name))
                 )
             changes = [
                 queries.add_user(name, self._clock.now()),
@@ -153,8 +155,9 @@ class LocalPeople(Credentials, Pairings):
         for known, theirs in self._find_matching(identity):
             if theirs != name or known == identity:
                 raise Refused(
-                    f"{format_identity(known)} belongs to {theirs!r}; unlink it first with "
-                    "`deskhand users unlink`"
+                    mark_text(
+                        "{who} belongs to {user}; unlink it first with `deskhand users unlink`"
+                    ).format(who=format_identity(known), user=repr(theirs))
                 )
         return queries.add_identity(name, identity, self._clock.now())
 
@@ -172,7 +175,11 @@ class LocalPeople(Credentials, Pairings):
         self._require_owner("remove users")
         self._get_user(name)
         if name == OWNER_NAME:
-            raise Refused(f"{OWNER_NAME!r} is the owner at this machine and cannot be removed")
+            raise Refused(
+                mark_text("{user} is the owner at this machine and cannot be removed").format(
+                    user=repr(OWNER_NAME)
+                )
+            )
         removed = (
             queries.remove_user(name),
             queries.forget_notification_times(name),
@@ -199,8 +206,9 @@ class LocalPeople(Credentials, Pairings):
         ]
         if not found:
             raise Refused(
-                f"{format_identity(identity)} is not linked to a user; `deskhand users list` shows "
-                "all identities"
+                mark_text(
+                    "{who} is not linked to a user; `deskhand users list` shows all identities"
+                ).format(who=format_identity(identity))
             )
         for known, name in found:
             subject = f"{name} {format_identity(known)}"
@@ -222,7 +230,11 @@ class LocalPeople(Credentials, Pairings):
                 f"{', '.join(self._get_user(name).roles)}"
             )
         if name == OWNER_NAME and wanted == "owner":
-            raise Refused(f"{OWNER_NAME!r} is the owner at this machine and keeps that role")
+            raise Refused(
+                mark_text("{user} is the owner at this machine and keeps that role").format(
+                    user=repr(OWNER_NAME)
+                )
+            )
         await self._write("role taken away", f"{name} {wanted}", queries.remove_role(name, wanted))
         return self._get_user(name)
 

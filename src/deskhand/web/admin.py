@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from ..types.errors import ConfigError
 from ..types.health import HealthFact, HealthState
+from ..types.page_texts import mark_text
 from .errors import HttpProblem, bad_request, not_found, to_sentence
 from .routing import Call, Endpoint
 from .views import (
@@ -79,7 +80,7 @@ def require_agent(call: Call) -> str:
     there = agents_for(call)
     name = str(call.query.agent) or next(iter(there), "")
     if name not in there:
-        raise not_found("such agent")
+        raise not_found(mark_text("such agent"))
     return name
 
 
@@ -105,7 +106,7 @@ async def get_metrics(call: Call) -> Response:
 async def get_status(call: Call) -> StatusView:
     there = agents_for(call)
     if not there:
-        raise not_found("agent that is yours")
+        raise not_found(mark_text("agent that is yours"))
     found = await call.web.admin.status(there[0])
     return msgspec.structs.replace(
         found, agents=there, cron_jobs=len(await call.web.jobs.list_jobs(call.principal))

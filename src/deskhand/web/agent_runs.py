@@ -21,6 +21,7 @@ from ..types.door import TEXT_CHARS, Progress
 from ..types.errors import DeskhandError, first_of_group
 from ..types.identity import Answer, Body, Said, session_key
 from ..types.messages import File, Image, Message, Part, Text
+from ..types.page_texts import mark_text
 from .conversations import ReceiptView, Say, submit_body
 from .errors import HttpProblem, bad_request, not_found
 from .guard import unauthenticated
@@ -156,7 +157,7 @@ def agent_from_path(call: Call) -> str:
     """The agent that the path names. Raises HttpProblem 404 for one that they may not talk to."""
     name = call.path("agent")
     if name not in list_agents(call):
-        raise not_found("such agent")
+        raise not_found(mark_text("such agent"))
     return name
 
 
@@ -216,7 +217,7 @@ async def load_run(call: Call, text: str) -> Run:
     """The run with this id. Raises HttpProblem 404 where there is none that the caller may see."""
     found = _ID.fullmatch(text)
     if found is None or found[2] not in list_agents(call):
-        raise not_found("such run")
+        raise not_found(mark_text("such run"))
     id_ = RunId(found[2], found[3], int(found[1]))
     run = Run(id_, 0)
     session = session_of(call, id_.agent, id_.name)
@@ -232,7 +233,7 @@ async def load_run(call: Call, text: str) -> Run:
         if len(events) < PAGE:
             break
     if run.state == "submitted" and id_.inbox_id not in waiting:
-        raise not_found("such run")
+        raise not_found(mark_text("such run"))
     return run
 
 

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from ..types.errors import DeskhandError
+from ..types.page_texts import mark_text
 from ..types.people import Grant
 from ..types.people import Scope as AccessScope
 from .errors import OPENAI_PREFIX, HttpProblem, error_response, to_http_problem
@@ -122,7 +123,7 @@ class Guarded:
             raise HttpProblem(
                 503,
                 "busy",
-                "Too many requests are being served. Try again in a moment.",
+                mark_text("Too many requests are being served. Try again in a moment."),
                 {"retry-after": "2"},
             )
 

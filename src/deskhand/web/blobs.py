@@ -13,6 +13,7 @@ from starlette.responses import Response
 from ..store.queries import forget_uploads, is_blob_in_session, record_upload
 from ..tools.pdf_pages import MAX_PAGES
 from ..types.errors import BlobMissing
+from ..types.page_texts import mark_text
 from .errors import HttpProblem, bad_request, not_found
 from .media import file_response
 from .names import parse_session_name
@@ -89,11 +90,11 @@ async def _require_blob(call: Call) -> tuple[str, bytes]:
         call, parse_session_name(call.query.session, call.principal, web.admin.agents[0])
     )
     if not _DIGEST.fullmatch(digest) or not await is_blob_in_session(web.store, digest, session):
-        raise not_found("such file")
+        raise not_found(mark_text("such file"))
     try:
         return session, await web.blobs.get(digest)
     except BlobMissing as error:
-        raise not_found("such file") from error
+        raise not_found(mark_text("such file")) from error
 
 
 async def preview(call: Call) -> PreviewView:

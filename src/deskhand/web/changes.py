@@ -9,6 +9,7 @@ import msgspec
 
 from ..types.diffs import CallDiff
 from ..types.errors import Refused
+from ..types.page_texts import mark_text
 from .admin import agents_for
 from .errors import bad_request, not_found
 from .names import format_session_name, parse_session_name
@@ -61,7 +62,7 @@ async def list_changes(call: Call) -> ChangesView:
 async def get_change(call: Call) -> ChangeDetail:
     found = await call.web.admin.get_change(call.principal, _parse_number(call), MAX_CHANGES)
     if found is None:
-        raise not_found("such change")
+        raise not_found(mark_text("such change"))
     return msgspec.structs.replace(found, change=_with_session_name(call, found.change))
 
 
@@ -69,7 +70,7 @@ async def get_diff(call: Call) -> CallDiff:
     try:
         return await call.web.admin.diff_of_change(call.principal, _parse_number(call))
     except Refused as error:
-        raise not_found("such change") from error
+        raise not_found(mark_text("such change")) from error
 
 
 async def get_call_diff(call: Call) -> CallDiff:
@@ -80,7 +81,7 @@ async def get_call_diff(call: Call) -> CallDiff:
     try:
         return await call.web.admin.diff_of_call(call.principal, session, asked.n, asked.call)
     except Refused as error:
-        raise not_found("such call") from error
+        raise not_found(mark_text("such call")) from error
 
 
 async def undo(call: Call) -> UndoneView:
@@ -88,7 +89,7 @@ async def undo(call: Call) -> UndoneView:
     found = await call.web.admin.get_change(call.principal, number, 1)
     if found is None or found.change.agent not in agents_for(call):
         await call.web.people.add_audit_note(call.principal, "undo refused", str(number))
-        raise not_found("such change")
+        raise not_found(mark_text("such change"))
     return await call.web.admin.undo(call.principal, number, call.body.force)
 
 

@@ -14,6 +14,7 @@ from ..store.base import TokenTotals
 from ..types import events as e
 from ..types.identity import Said
 from ..types.messages import Message, ResultStatus, ToolResult, Usage
+from ..types.page_texts import mark_text
 from .conversations import Say, build_message, submit_body, token_usage
 from .dialect_computer import ComputerDialectState, mode_of, options_of, result_of, translate
 from .errors import HttpProblem, bad_request, not_found, to_sentence
@@ -310,7 +311,7 @@ async def _require_job(call: Call, name: str) -> JobRowView:
         (each for each in await call.web.jobs.list_jobs(call.principal) if each.name == name), None
     )
     if found is None:
-        raise not_found("such job")
+        raise not_found(mark_text("such job"))
     return found
 
 

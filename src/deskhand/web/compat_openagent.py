@@ -21,6 +21,7 @@ from ..types.errors import ToolError
 from ..types.identity import Principal
 from ..types.messages import Usage
 from ..types.options import SessionOptions
+from ..types.page_texts import mark_text
 from .blocks import ComputerMessage, messages_from_log, to_iso
 from .errors import FieldError, HttpProblem, bad_request, not_found, to_sentence
 from .files import (
@@ -306,7 +307,7 @@ def _check_file(files: Workspace, path: str) -> None:
     except ToolError as error:
         raise path_problem(error) from error
     if kind != "file":
-        raise not_found("such file")
+        raise not_found(mark_text("such file"))
 
 
 async def upload(call: Call) -> Uploaded:

@@ -21,6 +21,7 @@ from ..types.events import Recorded
 from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
 from ..types.messages import Audio, File, Image, Message, Part, Text
 from ..types.options import FOLDER_CHARS
+from ..types.page_texts import mark_text
 from .errors import HttpProblem, bad_request, not_found
 from .lookup import LATEST_S, AgentName, Seconds
 from .names import CHANNEL, address_of, format_session_name, parse_session_name
@@ -244,7 +245,9 @@ async def build_message(call: Call, said: Say) -> Message:
             raise HttpProblem(
                 404,
                 "not_found",
-                f"There is no file {file.name!r} here. Upload it again.",
+                mark_text("There is no file {name} here. Upload it again.").format(
+                    name=repr(file.name)
+                ),
             )
     parts: list[Part] = [Text(said.text)] if said.text.strip() else []
     parts += [_attached_part(file) for file in said.files]
@@ -298,7 +301,7 @@ async def stop(call: Call) -> ReceiptView:
     try:
         return to_receipt_view(call, await call.web.door.stop(session, call.principal))
     except Refused as error:
-        raise not_found("such conversation") from error
+        raise not_found(mark_text("such conversation")) from error
 
 
 _S = "/api/sessions/{name}"

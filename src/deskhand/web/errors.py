@@ -20,6 +20,7 @@ from ..types.errors import (
     StoreUnavailable,
     ToolError,
 )
+from ..types.page_texts import mark_text
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -88,7 +89,9 @@ class HttpProblem(Exception):
 
 def not_found(what: str) -> HttpProblem:
     """It is not there, or not theirs to know of: nobody learns which."""
-    return HttpProblem(404, "not_found", f"There is no {what} here.")
+    return HttpProblem(
+        404, "not_found", mark_text("There is no {what_text} here.").format(what_text=what)
+    )
 
 
 def bad_request(message: str, *faults: FieldError, param: str = "") -> HttpProblem:
@@ -100,9 +103,9 @@ def to_http_problem(error: DeskhandError) -> HttpProblem:
     said = to_sentence(str(error))
     match error:
         case NoSuchJob():
-            return not_found("such job")
+            return not_found(mark_text("such job"))
         case NoSuchFact():
-            return not_found("such memory")
+            return not_found(mark_text("such memory"))
         case Refused():
             return HttpProblem(403, "refused", said)
         case StoreUnavailable():
@@ -110,7 +113,7 @@ def to_http_problem(error: DeskhandError) -> HttpProblem:
         case ConfigError():
             return HttpProblem(400, "bad_request", said)
         case BlobMissing():
-            return not_found("such file")
+            return not_found(mark_text("such file"))
         case PushFailed():
             return HttpProblem(502, "push_failed", said)
         case ToolError() | ModelUnknown():

@@ -28,6 +28,7 @@ from ..tools.watch import change_file_as
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
 from ..types.identity import Principal, list_reader_names, responsible_person
 from ..types.labels import LOCAL, Label, join_labels
+from ..types.page_texts import mark_text
 from .errors import FieldError, HttpProblem, bad_request, not_found, to_sentence
 from .media import file_response
 from .previews import (
@@ -123,7 +124,7 @@ async def require_workspace(call: Call, agent: str) -> Workspace:
     name = agent or call.web.admin.agents[0]
     if name not in call.web.admin.agents or not call.web.people.may_talk(call.principal, name):
         await call.web.people.add_audit_note(call.principal, "files refused", name)
-        raise not_found("such agent")
+        raise not_found(mark_text("such agent"))
     return (await call.web.admin.tool_scope(name)).files
 
 
@@ -150,7 +151,7 @@ def path_problem(error: ToolError) -> HttpProblem:
     if isinstance(error, OutsideWorkspace | ProtectedPath):
         return HttpProblem(403, "forbidden", to_sentence(str(error)))
     if isinstance(error.__cause__, FileNotFoundError):
-        return not_found("such file")
+        return not_found(mark_text("such file"))
     return bad_request(to_sentence(str(error)))
 
 
@@ -272,7 +273,11 @@ async def download(call: Call, agent: str, path: str) -> Response:
     found = await read_file(call, agent, path, RAW_BYTES + 1)
     if len(found.data) > RAW_BYTES:
         raise HttpProblem(
-            413, "too_large", f"That file is too large to send: at most {RAW_BYTES:,} bytes."
+            413,
+            "too_large",
+            mark_text("That file is too large to send: at most {most_number} bytes.").format(
+                most_number=f"{RAW_BYTES:,}"
+            ),
         )
     return file_response(found.data, PurePosixPath(path).name)
 
@@ -290,7 +295,11 @@ async def save_text(call: Call) -> PreviewView:
     def check_unchanged(real: str) -> None:
         if sha256(Path(real).read_bytes()).hexdigest() != asked.digest:
             raise HttpProblem(
-                409, "changed", f"{asked.path[:200]!r} was changed since you opened it."
+                409,
+                "changed",
+                mark_text("{file} was changed since you opened it.").format(
+                    file=repr(asked.path[:200])
+                ),
             )
 
     text = asked.content.encode()
@@ -347,7 +356,9 @@ async def _read_parts(call: Call) -> AsyncGenerator[tuple[str, bytes]]:
                     raise HttpProblem(
                         413,
                         "too_large",
-                        f"{part.filename!r} is too large: a file has at most {most}.",
+                        mark_text("{file} is too large: a file has at most {most_size}.").format(
+                            file=repr(part.filename), most_size=most
+                        ),
                     )
                 yield (
                     PurePosixPath((part.filename or "").replace("\\", "/")).name,

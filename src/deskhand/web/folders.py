@@ -9,6 +9,7 @@ import msgspec
 
 from ..store.base import FIRST_PAGE, ListPlace
 from ..types.options import FOLDER_CHARS, SessionOptions
+from ..types.page_texts import mark_text
 from .conversations import to_receipt_view
 from .errors import bad_request, not_found
 from .routing import Call, Endpoint
@@ -61,7 +62,7 @@ async def _move_all(call: Call, to: str) -> MovedView:
     one of them may not be moved."""
     place = ListPlace(folder=call.path("folder"))
     if not place.folder or place.folder == to:
-        raise not_found("such folder")
+        raise not_found(mark_text("such folder"))
     moved = 0
     behind = FIRST_PAGE
     while rows := await call.web.store.sessions(call.principal, PAGE_ROWS, behind, place):
@@ -72,7 +73,7 @@ async def _move_all(call: Call, to: str) -> MovedView:
         moved += len(rows)
         behind = rows[-1].last_at, rows[-1].session
     if not moved:
-        raise not_found("such folder")
+        raise not_found(mark_text("such folder"))
     return MovedView(moved)
 
 

@@ -13,6 +13,7 @@ from starlette.datastructures import Headers
 
 from ..types.clock import Clock
 from ..types.identity import Principal
+from ..types.page_texts import mark_text
 from ..types.people import Grant, People, Scope
 from .errors import HttpProblem
 from .sign_in import SignIn
@@ -149,8 +150,10 @@ class Guesses:
             raise HttpProblem(
                 401,
                 "unauthenticated",
-                "This token is unknown, expired or revoked. Create a new one with `deskhand tokens "
-                "create` or `deskhand login`.",
+                mark_text(
+                    "This token is unknown, expired or revoked. Create a new one with "
+                    "`deskhand tokens create` or `deskhand login`."
+                ),
                 {"www-authenticate": "Bearer"},
             )
         if guess:
@@ -188,7 +191,10 @@ class Guesses:
         if self._tokens_left(client) < 1 or self._tokens_left("") < 1:
             wait = {"retry-after": str(int(REFILL_S * 2))}
             raise HttpProblem(
-                429, "too_many_guesses", "Too many wrong tokens or links. Wait a minute.", wait
+                429,
+                "too_many_guesses",
+                mark_text("Too many wrong tokens or links. Wait a minute."),
+                wait,
             )
 
     def record_failure(self, client: str) -> None:
@@ -232,8 +238,11 @@ def unauthenticated() -> HttpProblem:
     return HttpProblem(
         401,
         "unauthenticated",
-        "Authentication is required: send `Authorization: Bearer TOKEN` with a token from "
-        "`deskhand tokens create`, or open the link that `deskhand login` prints.",
+        mark_text(
+            "Authentication is required: send `Authorization: Bearer TOKEN` with a "
+            "token from `deskhand tokens create`, or open the link that `deskhand "
+            "login` prints."
+        ),
         {"www-authenticate": "Bearer"},
     )
 
@@ -246,5 +255,7 @@ def check_scope(grant: Grant | None, needs: Scope) -> None:
         raise HttpProblem(
             403,
             "forbidden",
-            f"This needs the scope {needs!r}, which your credential does not have.",
+            mark_text("This needs the scope {scope}, which your credential does not have.").format(
+                scope=repr(needs)
+            ),
         )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from ..store.base import LAST_SEQ, Hit, OpenAsk, SearchFilter
+from ..types.page_texts import mark_text
 from .errors import not_found
 from .names import format_session_name, parse_session_name
 from .routing import Call, Endpoint
@@ -155,7 +156,7 @@ async def revoke_grant(call: Call) -> GrantView:
     wanted = call.path("hash")
     if wanted not in {grant.id for grant in await call.web.admin.grants(call.principal)}:
         await call.web.people.add_audit_note(call.principal, "grant refused", wanted[:80])
-        raise not_found("such grant")
+        raise not_found(mark_text("such grant"))
     return await call.web.admin.revoke_grant(call.principal, wanted)
 
 

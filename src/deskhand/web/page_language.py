@@ -15,8 +15,8 @@ MAX_HEADER_CHARS = 500
 
 
 class PageLanguage(msgspec.Struct, frozen=True):
-    """A language of the page. `name` is its own for itself, `dir` the direction in which it is read;
-    what `texts` do not have is said in English."""
+    """A language of the page. `name` is its own for itself, `dir` the direction in which it is
+    read; what `texts` do not have is said in English."""
 
     code: str = "en"
     name: str = "English"

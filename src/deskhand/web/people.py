@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from ..types.page_texts import mark_text
 from ..types.people import (
     OWNER_NAME,
     SCOPES,
@@ -100,7 +101,7 @@ async def require_user(call: Call) -> str:
     """The user of the address. Raises HttpProblem 404."""
     name = call.path("user")
     if name not in {user.name for user in await people_for(call).users()}:
-        raise not_found("such user")
+        raise not_found(mark_text("such user"))
     return name
 
 
@@ -178,8 +179,10 @@ async def revoke_token(call: Call) -> None:
             403,
             "forbidden",
             (
-                "A token may end itself alone. End others on the page, or with: deskhand tokens "
-                "revoke."
+                mark_text(
+                    "A token may end itself alone. End others on the page, or with: deskhand "
+                    "tokens revoke."
+                )
             ),
         )
     await people_for(call).revoke(id_)
@@ -191,7 +194,7 @@ async def _require_token(call: Call) -> None:
     rows = await people_for(call).tokens("" if owner else call.principal.id)
     if call.path("id") not in {row.id for row in rows}:
         await call.web.people.add_audit_note(call.principal, "token refused", call.path("id"))
-        raise not_found("such token")
+        raise not_found(mark_text("such token"))
 
 
 async def make_login(call: Call) -> LoginView:
@@ -228,7 +231,7 @@ async def approve_pairing(call: Call) -> User:
 
 async def refuse_pairing(call: Call) -> None:
     if call.path("code") not in {each.code for each in await people_for(call).pairings()}:
-        raise not_found("such code")
+        raise not_found(mark_text("such code"))
     await people_for(call).refuse(call.path("code"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..store.queries import stop_process, visible_processes
+from ..types.page_texts import mark_text
 from ..types.process import Process, ProcessKind, ProcessState
 from .errors import not_found
 from .routing import Call, Endpoint
@@ -49,7 +50,7 @@ async def kill(call: Call) -> ProcessView:
     id_ = call.path("id")
     found = next((each for each in await _visible_processes(call) if each.id == id_), None)
     if found is None:
-        raise not_found("such process")
+        raise not_found(mark_text("such process"))
     await call.web.store.change((stop_process(id_, by=call.principal.id),))
     return _make_view(call, found)
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from ..types.page_texts import mark_text
 from .errors import HttpProblem
 from .proposal_views import No, ProposalDetail, ProposalView, Yes
 from .routing import Call, Endpoint
@@ -23,7 +24,7 @@ class Which(msgspec.Struct, frozen=True):
 def _parse_id(call: Call) -> int:
     given = call.path("id")
     if not (given.isascii() and given.isdecimal()) or len(given) > _ID_DIGITS:
-        raise HttpProblem(404, "not_found", "there is no such proposal")
+        raise HttpProblem(404, "not_found", mark_text("there is no such proposal"))
     return int(given)
 
 

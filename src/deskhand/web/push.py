@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from ..types.errors import ConfigError
+from ..types.page_texts import mark_text
 from ..types.push import MAX_ENDPOINT_CHARS, PushDevice, PushSubscription
 from .agent_signatures import from_base64url
 from .errors import bad_request, not_found
@@ -80,13 +81,13 @@ async def add_device(call: Call) -> PushDeviceView:
 
 async def remove_device(call: Call) -> ForgottenView:
     if not await call.web.push.remove(call.principal.id, call.path("id")):
-        raise not_found("such browser")
+        raise not_found(mark_text("such browser"))
     return ForgottenView()
 
 
 async def test_device(call: Call) -> SentView:
     if not await call.web.push.test(call.principal.id, call.path("id")):
-        raise not_found("such browser")
+        raise not_found(mark_text("such browser"))
     return SentView()
 
 

@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from ..types.identity import Principal
+from ..types.page_texts import mark_text
 from ..types.people import Grant, Scope
 from .errors import FieldError, HttpProblem, bad_request
 from .faults import json_fault, parse_fault
@@ -205,7 +206,11 @@ async def stream_limited(request: Request, limit: int, within_s: float) -> Async
     """The body in pieces. Raises HttpProblem where it is too large or too slow, or whoever sent it
     has gone."""
     too_large = HttpProblem(
-        413, "too_large", f"That is too large: at most {limit:,} bytes are taken here."
+        413,
+        "too_large",
+        mark_text("That is too large: at most {most_number} bytes are taken here.").format(
+            most_number=f"{limit:,}"
+        ),
     )
     said = request.headers.get("content-length", "0")
     size = 0
@@ -224,7 +229,11 @@ async def stream_limited(request: Request, limit: int, within_s: float) -> Async
             yield chunk
     except TimeoutError:
         raise HttpProblem(
-            408, "too_slow", f"The body did not come within {within_s:g} seconds."
+            408,
+            "too_slow",
+            mark_text("The body did not come within {limit_number} seconds.").format(
+                limit_number=f"{within_s:g}"
+            ),
         ) from None
     except ClientDisconnect:
         raise bad_request("The body broke off.") from None

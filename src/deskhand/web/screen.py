@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from ..types.errors import ToolError
+from ..types.page_texts import mark_text
 from .errors import HttpProblem, not_found, to_sentence
 from .media import file_response
 from .routing import Call, Endpoint
@@ -43,7 +44,7 @@ async def get_picture(call: Call) -> Response:
         said = to_sentence(str(error))
         raise HttpProblem(503, "no_picture", said, {"retry-after": "1"}) from error
     if found is None:
-        raise not_found("such view")
+        raise not_found(mark_text("such view"))
     response = file_response(found, "screen.jpg")
     response.headers["cache-control"] = "no-store"
     return response

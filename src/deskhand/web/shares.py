@@ -133,7 +133,7 @@ async def list_shares(call: Call) -> list[ShareView]:
 
 async def revoke(call: Call) -> RevokedView:
     if not await call.web.shares.revoke(call.path("id"), call.principal.id):
-        raise not_found("such link")
+        raise not_found(mark_text("such link"))
     await call.web.people.add_audit_note(call.principal, "share revoked", call.path("id"))
     return RevokedView()
 

@@ -13,6 +13,7 @@ from ..speech.base import MAX_SAY_CHARS, Sound
 from ..types import events as e
 from ..types.errors import SpeechError
 from ..types.messages import Message
+from ..types.page_texts import mark_text
 from .errors import HttpProblem, bad_request, not_found, to_sentence
 from .media import SANDBOXED
 from .routing import Call, Endpoint
@@ -50,7 +51,11 @@ async def speak(call: Call) -> Response:
     number = _parse_number(call.path("n"))
     text = await _find_answer(call, session, number)
     if problem := call.web.speech.find_problem("say"):
-        raise HttpProblem(409, "not_set_up", f"Answers cannot be read aloud: {problem}.")
+        raise HttpProblem(
+            409,
+            "not_set_up",
+            mark_text("Answers cannot be read aloud: {problem_text}.").format(problem_text=problem),
+        )
 
     words = await call.web.speech.render(call.web.redact(text))
     if not words:
@@ -59,8 +64,10 @@ async def speak(call: Call) -> Response:
         raise HttpProblem(
             409,
             "too_long",
-            f"This answer has {len(words):,} characters; at most {MAX_SAY_CHARS:,} can be read "
-            "aloud.",
+            mark_text(
+                "This answer has {count_number} characters; at most {most_number} can be "
+                "read aloud."
+            ).format(count_number=f"{len(words):,}", most_number=f"{MAX_SAY_CHARS:,}"),
         )
     headers = {**SANDBOXED, "cache-control": "private"}
     if call.request.method == "HEAD":  # nothing is made that nobody hears
@@ -78,7 +85,7 @@ async def speak(call: Call) -> Response:
 
 def _parse_number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS) or int(text) < 1:
-        raise not_found("such answer")
+        raise not_found(mark_text("such answer"))
     return int(text)
 
 
@@ -95,7 +102,7 @@ async def _find_answer(call: Call, session: str, number: int) -> str:
                 return said
             case _:
                 pass
-    raise not_found("such answer")
+    raise not_found(mark_text("such answer"))
 
 
 async def _find_language(call: Call, session: str, number: int) -> str:

@@ -8,6 +8,7 @@ import anyio
 import msgspec
 
 from ..speech.base import Sound
+from ..types.page_texts import mark_text
 from .errors import HttpProblem
 
 MAX_AT_ONCE = 2
@@ -37,7 +38,9 @@ class SpeechQueue:
             raise HttpProblem(
                 429,
                 "busy",
-                "Other answers are being prepared for you. Wait until one of them is spoken.",
+                mark_text(
+                    "Other answers are being prepared for you. Wait until one of them is spoken."
+                ),
                 {"retry-after": "2"},
             )
         queue.asked += 1

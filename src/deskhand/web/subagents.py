@@ -6,6 +6,7 @@ import msgspec
 
 from ..policy.information_flow import may_see
 from ..store.queries import last_event_number, stop_subagent, visible_subagents
+from ..types.page_texts import mark_text
 from ..types.subagents import SubagentTask, TaskState, describe_steps
 from .errors import not_found
 from .names import format_session_name, parse_session_name
@@ -63,7 +64,7 @@ async def stop(call: Call) -> SubagentView:
     live = await visible_subagents(call.web.store, call.principal, "", ended=False, limit=MAX_TASKS)
     found = next((task for task in live if task.id == id_), None)
     if found is None:
-        raise not_found("such sub-agent at work")
+        raise not_found(mark_text("such sub-agent at work"))
     await call.web.store.change((stop_subagent(id_, f"stopped by {call.principal.id}"),))
     return await _make_view(call, found)
 

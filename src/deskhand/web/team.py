@@ -14,6 +14,7 @@ from ..tools.task_graph import MAX_COMMENT_CHARS, list_prerequisites
 from ..tools.task_words import list_tasks
 from ..types.errors import StaleSession
 from ..types.identity import principal_label
+from ..types.page_texts import mark_text
 from ..types.subagents import SubagentTask
 from ..types.tasks import Task, TaskComment, TaskGraph, TaskStatus
 from ..types.teams import Teammate, TeammateStatus
@@ -98,9 +99,9 @@ async def change_board_task(call: Call) -> BoardTask:
     try:
         id_ = int(call.path("id"))
     except ValueError:
-        raise not_found("such task") from None
+        raise not_found(mark_text("such task")) from None
     if id_ not in graph or graph[id_].status == "deleted":
-        raise not_found("such task")
+        raise not_found(mark_text("such task"))
     after = _apply(call, graph, graph[id_], wanted)
     if after != graph[id_]:
         row = change_task(session, graph[id_], after, call.web.clock.now())
@@ -108,7 +109,9 @@ async def change_board_task(call: Call) -> BoardTask:
             await call.web.store.change((row,))
         except StaleSession:
             raise HttpProblem(
-                409, "changed", "Somebody has changed this task meanwhile. Look at it again."
+                409,
+                "changed",
+                mark_text("Somebody has changed this task meanwhile. Look at it again."),
             ) from None
     return _make_task(call, {**graph, id_: after}, after)
 
@@ -145,12 +148,12 @@ async def shut_down(call: Call) -> TeammateView:
     team = teammates_of(call.web.store, session)
     mate = next((each for each in team if each.name == name and each.state == "active"), None)
     if mate is None:
-        raise not_found("such teammate")
+        raise not_found(mark_text("such teammate"))
     rows = (shut_down_teammate(mate), stop_subagent(mate.id, f"stopped by {call.principal.id}"))
     try:
         await call.web.store.change(rows)
     except StaleSession:
-        raise not_found("such teammate") from None
+        raise not_found(mark_text("such teammate")) from None
     last = _find_work(call, session).get(mate.id)
     return await _make_teammate(call, replace(mate, state="leaving"), last)
 

@@ -12,6 +12,7 @@ import msgspec
 from ..tools.journal import MadeFile
 from ..tools.paths import Place, Workspace
 from ..types.errors import Refused, ToolError
+from ..types.page_texts import mark_text
 from .changes import MAX_NUMBER
 from .errors import HttpProblem, not_found
 from .files import PRIVATE, Where, read_file, require_workspace, which_visible
@@ -51,7 +52,7 @@ async def preview_version(call: Call) -> PreviewView:
     try:
         data = await call.web.admin.read_version(call.principal, agent, path, call.query.n)
     except Refused as error:
-        raise not_found("such version") from error
+        raise not_found(mark_text("such version")) from error
     return await anyio.to_thread.run_sync(make_preview, data, len(data), path)
 
 

@@ -7,6 +7,7 @@ import anyio
 from ..store.base import SessionRow
 from ..store.queries import find_session_row, has_members
 from ..types.identity import session_key
+from ..types.page_texts import mark_text
 from .errors import not_found
 from .names import address_of, parse_session_name
 from .routing import Call
@@ -44,7 +45,7 @@ async def require_session(call: Call, session: str = "") -> str:
             await anyio.sleep(POLL_S)
     if known:
         await call.web.people.add_audit_note(principal, "conversation refused", session)
-    raise not_found("such conversation")
+    raise not_found(mark_text("such conversation"))
 
 
 async def require_row(call: Call, session: str) -> SessionRow:
@@ -52,7 +53,7 @@ async def require_row(call: Call, session: str) -> SessionRow:
     erased."""
     row = await find_session_row(call.web.store, session)
     if row is None:
-        raise not_found("such conversation")
+        raise not_found(mark_text("such conversation"))
     return row
 
 

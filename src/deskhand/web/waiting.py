@@ -8,6 +8,7 @@ import msgspec
 
 from ..types.identity import Deletion, Inbound, Said, Waiting, When
 from ..types.messages import Audio, File, Image, Message, Part
+from ..types.page_texts import mark_text
 from .conversations import Attached, ReceiptView, to_receipt_view
 from .errors import HttpProblem
 from .routing import Call, Endpoint
@@ -41,7 +42,9 @@ async def withdraw(call: Call) -> ReceiptView:
     theirs = (row for row, _ in _find_theirs(call, rows))
     row = next((one for one in theirs if str(one.inbox_id) == wanted), None)
     if row is None:
-        raise HttpProblem(409, "not_waiting", "This message does not wait any more: it was read.")
+        raise HttpProblem(
+            409, "not_waiting", mark_text("This message does not wait any more: it was read.")
+        )
     inbound = row.inbound
     deletion = Inbound(
         external_id=f"{inbound.external_id}:withdrawn",

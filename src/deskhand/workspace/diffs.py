@@ -33,6 +33,7 @@ from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
 from ..types.identity import Principal, list_reader_names
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import ToolCall
+from ..types.page_texts import mark_text
 
 MAX_FILES = 20
 MAX_LINES = 400
@@ -42,10 +43,10 @@ MAX_TOTAL_CHARS = 120_000
 together."""
 MAX_SIBLINGS = 5_000
 """So many names in the same folder are compared, to warn of a name that looks like another one."""
-NOT_KEPT_TEXT = "What stood there is not kept any more."
-NOT_ALLOWED_TEXT = "You may not see what stands in it."
-TOO_MUCH_TEXT = "Too much is changed to show all of it."
-UNCHANGED_TEXT = "Its text stayed the same."
+NOT_KEPT_TEXT = mark_text("What stood there is not kept any more.")
+NOT_ALLOWED_TEXT = mark_text("You may not see what stands in it.")
+TOO_MUCH_TEXT = mark_text("Too much is changed to show all of it.")
+UNCHANGED_TEXT = mark_text("Its text stayed the same.")
 
 _decode_label = msgspec.json.Decoder(Label).decode
 
@@ -166,7 +167,14 @@ class Diffs:
             rewrite = await anyio.to_thread.run_sync(make_rewrite, plan)
         except (ConfigError, ToolError) as error:
             return CallDiff(
-                False, (FileDiff(_guess_path(call), "changed", why=f"This would fail: {error}."),)
+                False,
+                (
+                    FileDiff(
+                        _guess_path(call),
+                        "changed",
+                        why=mark_text("This would fail: {why_text}.").format(why_text=error),
+                    ),
+                ),
             )
         made = (rewrite.path, rewrite.before, rewrite.after)
         diff, why = await anyio.to_thread.run_sync(diff_bytes, *made)
@@ -310,7 +318,7 @@ def _diff_file(shadow: FileSnapshots | None, item: UndoItem, chars: int) -> tupl
     except OSError:
         return "", NOT_KEPT_TEXT
     diff, why = diff_bytes(item.display_name, before, after, chars)
-    return diff, "Only its mode was changed." if why == UNCHANGED_TEXT else why
+    return diff, mark_text("Only its mode was changed.") if why == UNCHANGED_TEXT else why
 
 
 def _read_bytes(shadow: FileSnapshots, state: str) -> bytes:
@@ -327,8 +335,16 @@ def diff_bytes(
     """The diff, or why there is none."""
     if decode_text(before) is None or decode_text(after) is None:
         large = max(len(before or b""), len(after or b"")) > MAX_TEXT_BYTES
-        what = "It is too large to compare" if large else "It is no text"
-        return "", f"{what}: {len(before or b''):,} bytes before, {len(after or b''):,} after."
+        form = (
+            mark_text(
+                "It is too large to compare: {before_number} bytes before, {after_number} after."
+            )
+            if large
+            else mark_text("It is no text: {before_number} bytes before, {after_number} after.")
+        )
+        return "", form.format(
+            before_number=f"{len(before or b''):,}", after_number=f"{len(after or b''):,}"
+        )
     diff = unified_diff(path, before, after, lines=MAX_LINES, chars=chars)
     return diff, "" if diff else UNCHANGED_TEXT
 
@@ -337,8 +353,16 @@ def describe_special_file(before: str | None, after: str | None) -> str:
     """A sentence on a folder, a link or another special file."""
     if "l" in {(before or " ")[0], (after or " ")[0]}:
         led, leads = (_link_target(state) for state in (before, after))
-        return f"A link to {leads}." if leads else f"It was a link to {led}."
-    return "A folder." if {(before or "d")[0], (after or "d")[0]} <= set("dh") else "No file."
+        return (
+            mark_text("A link to {path}.").format(path=leads)
+            if leads
+            else mark_text("It was a link to {path}.").format(path=led)
+        )
+    return (
+        mark_text("A folder.")
+        if {(before or "d")[0], (after or "d")[0]} <= set("dh")
+        else mark_text("No file.")
+    )
 
 
 def _link_target(state: str | None) -> str:

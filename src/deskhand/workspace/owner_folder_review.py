@@ -26,6 +26,7 @@ from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import Refused
 from ..types.events import Turn
 from ..types.identity import Principal
+from ..types.page_texts import mark_text
 from ..users.owner_alerts import Alerts
 from .diffs import NOT_KEPT_TEXT, describe_special_file, diff_bytes
 from .undo_journal import UndoJournal, format_names
@@ -104,7 +105,7 @@ class ReviewReader:
             return FileDiff(
                 one.display_path,
                 one.change_kind,
-                why="Something in this folder was changed. It is not kept.",
+                why=mark_text("Something in this folder was changed. It is not kept."),
             )
         if not kinds & set("fu"):
             return FileDiff(
@@ -123,9 +124,11 @@ class ReviewReader:
             state[1:5] for state in (one.before, one.now) if state is not None and state[0] in "fu"
         ]
         if len({*modes}) > 1:
-            why = f"Its mode was {modes[0]} and is {modes[1]}."
+            why = mark_text("Its mode was {before} and is {after}.").format(
+                before=modes[0], after=modes[1]
+            )
         elif len(modes) == 1 and one.now is not None and int(modes[0], 8) & 0o111:
-            why = "It may be executed."
+            why = mark_text("It may be executed.")
         return FileDiff(one.display_path, one.change_kind, diff, why)
 
     def _read_before(self, one: Unreviewed) -> bytes | None:

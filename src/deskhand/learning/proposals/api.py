@@ -9,6 +9,7 @@ from ...tools.documents.invisible_characters import escape_invisible
 from ...types.errors import ConfigError, Refused, ToolError
 from ...types.identity import Principal
 from ...types.messages import Usage
+from ...types.page_texts import mark_text
 from ...web.names import format_session_name
 from ...web.proposal_views import FindingView, ProposalDetail, ProposalView, ScoreView
 from . import queries
@@ -95,7 +96,10 @@ class ProposalsApi:
 def _require_owner(principal: Principal) -> None:
     if "owner" not in principal.roles:
         raise Refused(
-            "only an owner can see proposed skills: they come from the conversations of everybody"
+            mark_text(
+                "only an owner can see proposed skills: they come from the conversations "
+                "of everybody"
+            )
         )
 
 

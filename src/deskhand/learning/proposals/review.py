@@ -28,6 +28,7 @@ from ...types.errors import DeskhandError, StoreCorrupt
 from ...types.identity import Inbound, Principal, Result
 from ...types.labels import LOCAL, join_labels
 from ...types.messages import Text, ToolResult, Usage
+from ...types.page_texts import mark_text
 from . import queries
 from .queries import Card, Score, Side, SkillUse, StoredProposal
 from .store import Proposals, ended_badly
@@ -409,15 +410,34 @@ def _make_side(course: Course, *, solved: bool) -> Side:
 def render_verdict(card: Card) -> str:
     """One sentence about how a proposal did in replays."""
     if not card.scores:
-        return f"It was not tried: {card.why}."
+        return mark_text("It was not tried: {why_text}.").format(why_text=card.why)
     solved = sum(score.with_it.solved for score in card.scores)
     read = sum(score.read for score in card.scores)
     before = sum(score.without.tokens for score in card.scores)
     now = sum(score.with_it.tokens for score in card.scores)
-    turns = f"{len(card.scores)} recorded turn{'s' if len(card.scores) > 1 else ''}"
-    tokens = f"{now:,} tokens with it, {before:,} without"
-    said = f"Tried on {turns}: {solved} solved as well with it, {read} read it; {tokens}."
-    return f"{said} It went no further: {card.why}." if card.why else said
+    form = (
+        mark_text(
+            "Tried on {turns_number} recorded turns: {solved_number} solved as well with it, "
+            "{read_number} read it; {with_number} tokens with it, {without_number} without."
+        )
+        if len(card.scores) > 1
+        else mark_text(
+            "Tried on 1 recorded turn: {solved_number} solved as well with it, "
+            "{read_number} read it; {with_number} tokens with it, {without_number} without."
+        )
+    )
+    said = form.format(
+        turns_number=len(card.scores),
+        solved_number=solved,
+        read_number=read,
+        with_number=f"{now:,}",
+        without_number=f"{before:,}",
+    )
+    if not card.why:
+        return said
+    return mark_text("{said_text} It went no further: {why_text}.").format(
+        said_text=said, why_text=card.why
+    )
 
 
 def render_proposals(proposals: Sequence[StoredProposal]) -> str:

@@ -27,6 +27,7 @@ from ...types.errors import ConfigError, DeskhandError, Refused, ToolError
 from ...types.events import AnyEvent, TurnEnded
 from ...types.identity import Principal
 from ...types.messages import clean_text
+from ...types.page_texts import mark_text
 from ...workspace.undo_journal import UndoJournal
 from . import queries
 from .queries import Card, Proposal, ProposalDecision, State, StoredProposal
@@ -131,7 +132,9 @@ class Proposals:
         folder = await self._folder(proposal)
         approval = queries.approve_folder(folder, compute_skill_digest(text), who.id, now, id_)
         if not await self._decide(proposal, "accepted", who.id, more=[approval]):
-            raise Refused(f"somebody else has just decided about proposal {id_}")
+            raise Refused(
+                mark_text("somebody else has just decided about proposal {id}").format(id=id_)
+            )
         try:
             changes = await self._write(proposal, text, who, now)
         except (ToolError, ConfigError, OSError):
@@ -149,12 +152,16 @@ class Proposals:
         gone."""
         id_ = proposal.id
         if "owner" not in who.roles:
-            raise Refused("only an owner can accept a skill")
+            raise Refused(mark_text("only an owner can accept a skill"))
         if proposal.state != "proposed":
             raise Refused(f"proposal {id_} ({proposal.name}) is {proposal.state} already")
         bad = [each.words for each in await self.check(proposal) if each.severity == "bad"]
         if bad:
-            raise Refused(f"{proposal.name} cannot be accepted: {'; '.join(bad)}")
+            raise Refused(
+                mark_text("{name} cannot be accepted: {problem_text}").format(
+                    name=proposal.name, problem_text="; ".join(bad)
+                )
+            )
         if proposal.doubt and not untrusted:
             raise Refused(
                 f"{proposal.name} needs a confirmation. {proposal.doubt} Read all of it "
@@ -165,7 +172,7 @@ class Proposals:
         """Reject a proposal: nothing of its name is proposed again. Raises Refused."""
         proposal = await self.get(id_)
         if "owner" not in who.roles:
-            raise Refused("only an owner can reject a proposal")
+            raise Refused(mark_text("only an owner can reject a proposal"))
         is_open = proposal.state in ("proposed", "refused")
         if not is_open or not await self._decide(proposal, "rejected", who.id, why):
             raise Refused(f"proposal {id_} ({proposal.name}) is {proposal.state} already")
@@ -176,7 +183,7 @@ class Proposals:
         since."""
         proposal = await self.get(id_)
         if "owner" not in who.roles:
-            raise Refused("only an owner can remove a skill")
+            raise Refused(mark_text("only an owner can remove a skill"))
         if proposal.state not in ("accepted", "kept"):
             raise Refused(
                 f"proposal {id_} ({proposal.name}) is {proposal.state}: only an accepted skill can "
@@ -184,8 +191,10 @@ class Proposals:
             )
         if not await self._undo_write(proposal):
             raise Refused(
-                f"{proposal.file} was edited since {proposal.name} was accepted, so it stays: edit "
-                "or remove it there"
+                mark_text(
+                    "{name} was edited since {id} was accepted, so it stays: edit or remove it "
+                    "there"
+                ).format(name=proposal.file, id=proposal.name)
             )
         gone = await self._drop_approval(proposal)
         await self._decide(proposal, "reverted", who.id, "a person took it out", more=gone)
