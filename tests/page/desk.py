@@ -2,7 +2,8 @@
 to log in.
 
 What the model says follows the person's words. Where a reply has a `⏸`, it waits there until
-HOME/go exists.
+HOME/go exists. HOME/scenes.json may have more: for each sentence of a person a list of replies,
+`{"text": …, "calls": [[tool, arguments], …]}`, said one after the other.
 """
 
 from __future__ import annotations
@@ -115,6 +116,8 @@ SENTENCES = {
     "What is the weather like?": "fail",
     "Plan how we tidy the notes": PLAN_CALL,
 }
+SCENES: dict[str, list[dict[str, Any]]] = {}
+"""More sentences, and the replies to each."""
 PACED = "# As fast as the fastest models"
 SPOKEN = {440: "What is in my notes?"}
 """What is said in a tone of this many hertz."""
@@ -210,6 +213,8 @@ def script(request: Request) -> Message:  # noqa: C901 -- one line for each word
     results = [
         p for s in request.messages[at:] for p in s.message.parts if isinstance(p, ToolResult)
     ]
+    if text in SCENES:
+        return _scene(text, request, at)
     text = SENTENCES.get(text, text)
     match text.partition(" ")[0].rstrip(":"):
         case "paced":
@@ -269,6 +274,17 @@ def script(request: Request) -> Message:  # noqa: C901 -- one line for each word
             return say("The first half of it.\n\n⏸The second half of it.")
         case _:
             return say(f"You said: {text}")
+
+
+def _scene(text: str, request: Request, at: int) -> Message:
+    """The reply that comes next to this sentence, which is message `at`."""
+    given = sum(shown.message.role == "assistant" for shown in request.messages[at:])
+    reply = SCENES[text][min(given, len(SCENES[text]) - 1)]
+    calls = (
+        _call(tool, 100 * len(request.messages) + n, **arguments)
+        for n, (tool, arguments) in enumerate(reply.get("calls", ()))
+    )
+    return say(reply.get("text", ""), *calls)
 
 
 def _tasks(done: int) -> Message:
@@ -404,6 +420,8 @@ class Scripted:
 
 
 async def main(home: Path) -> None:
+    if (home / "scenes.json").exists():
+        SCENES.update(json.loads((home / "scenes.json").read_text()))
     settings = read_settings(None, {**os.environ, "DESKHAND_HOME": str(home), "HOME": str(home)})
     model = Scripted(home)
     own = {
