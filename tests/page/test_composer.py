@@ -140,6 +140,16 @@ def test_what_was_chosen_long_ago_is_known(page: Page) -> None:
     expect(page.get_by_role("button", name="Effort: Low")).to_be_visible()
 
 
+def test_the_field_says_what_a_message_does_while_it_works(page: Page, desk: Desk) -> None:
+    hold(page)
+    expect(field(page)).to_have_attribute("placeholder", "Say more while it works")
+    page.get_by_role("radio", name="Queue").click()
+    expect(field(page)).to_have_attribute("placeholder", "Say what comes next")
+    page.get_by_role("radio", name="Steer").click()
+    desk.release()
+    expect(field(page)).to_have_attribute("placeholder", "Message Deskhand")
+
+
 def test_a_waiting_message_is_taken_back(page: Page, desk: Desk) -> None:
     hold(page)
     row = queue(page, "never mind this")

@@ -60,6 +60,26 @@ def test_everything_by_keyboard(page: Page, desk: Desk) -> None:
     expect(answer(page, "You said: two")).to_be_visible()
 
 
+def test_light_and_dark_follow_the_system_until_they_are_chosen(page: Page) -> None:
+    html = page.locator("html")
+    page.emulate_media(color_scheme="dark")
+    expect(html).to_have_attribute("data-theme", "dark")
+    page.emulate_media(color_scheme="light")
+    expect(html).to_have_attribute("data-theme", "light")
+    page.get_by_role("button", name="Use dark colours").click()
+    page.emulate_media(color_scheme="dark")
+    page.emulate_media(color_scheme="light")
+    expect(html).to_have_attribute("data-theme", "dark")
+
+
+def test_the_palette_begins_with_what_begins_so(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    found = page.get_by_role("dialog", name="Commands")
+    found.wait_for()
+    page.keyboard.type("se")
+    expect(found.get_by_role("option").first).to_have_text("Settings: Set up")
+
+
 def test_focus_is_seen_and_escape_closes_what_is_on_top(page: Page, desk: Desk) -> None:
     say(page, "hold it")
     answer(page, "The first half of it.").wait_for()

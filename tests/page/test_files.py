@@ -124,6 +124,7 @@ def test_what_the_agent_sends_stands_in_the_conversation(page: Page, workspace: 
     width, height = loaded(picture)
     assert 200 < width <= 420 and height <= 330
     expect(page.locator(".made figcaption")).to_have_text("Blue to red.")
+    expect(page.locator(".did").first).to_contain_text("Sent gradient.png")
     expect(page.locator(".tool-body")).to_have_count(0)
     page.get_by_role("button", name="Open gradient.png").click()
     assert loaded(preview(page).get_by_role("img", name="gradient.png"))[0] > 450

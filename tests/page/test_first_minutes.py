@@ -186,6 +186,18 @@ def test_each_step_can_be_skipped_and_taken_later(page: Page) -> None:
     expect(page.get_by_label("Name", exact=True)).to_be_visible()
 
 
+def test_a_key_fits_into_its_field(page: Page) -> None:
+    """Also where the list and the pages of the settings leave little room."""
+    page.goto("/#/settings/setup")
+    page.locator("#step-model").click()
+    page.get_by_text("Another address or model").click()
+    for width in (1440, 1024, 800, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        for label in ("Key", "Base URL"):
+            box = page.get_by_label(label, exact=True).bounding_box()
+            assert box is not None and box["width"] > 150, (label, width)
+
+
 def test_what_the_script_showed_becomes_a_task_of_the_model(page: Page) -> None:
     page.goto("/#/settings/setup")
     for _ in range(4):

@@ -27,6 +27,8 @@ def test_what_failed_and_what_waits_is_in_the_inbox(page: Page) -> None:
     expect(inbox.get_by_role("heading", name="Waits for you")).to_be_visible()
     failed = inbox.get_by_role("listitem").filter(has_text="failed").first
     expect(failed).to_contain_text("the key is wrong")
+    waits = inbox.get_by_role("region", name="Waits for you").or_(inbox)
+    expect(waits.first).to_contain_text("Allow it to use post letter?")
     assert page.title().startswith("(")
 
     page.get_by_role("button", name="Mark all as read").click()

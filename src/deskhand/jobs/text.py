@@ -134,9 +134,7 @@ def _forecast_tokens(job: Job, used: Sequence[int]) -> tuple[int | None, str]:
             return median, mark_text("like its last run")
         return median, mark_text("like its last {runs_number} runs").format(runs_number=len(used))
     if job.session != ISOLATED:
-        return None, mark_text(
-            "a run uses what its conversation uses; `deskhand budget` limits that"
-        )
+        return None, mark_text("a run uses what its conversation uses; a budget limits that")
     if job.tokens is not None:
         return job.tokens, mark_text("its limit")
     return None, mark_text("what a run uses is known after the first one; `tokens:` limits it")

@@ -34,9 +34,24 @@ import { canRecord, phase, stopSpeaking } from "./voice.js";
 import { WaitingMessages } from "./waiting.js";
 
 const MODES = [
-  ["steer", t("Steer"), t("It reads this at its next step and takes it into account")],
-  ["queue", t("Queue"), t("It reads this when it has finished what it does")],
-  ["interrupt", t("Interrupt"), t("It stops at once and does this instead")],
+  [
+    "steer",
+    t("Steer"),
+    t("It reads this at its next step and takes it into account"),
+    t("Say more while it works"),
+  ],
+  [
+    "queue",
+    t("Queue"),
+    t("It reads this when it has finished what it does"),
+    t("Say what comes next"),
+  ],
+  [
+    "interrupt",
+    t("Interrupt"),
+    t("It stops at once and does this instead"),
+    t("Say what it should do instead"),
+  ],
 ];
 const draft = signal("");
 const mode = signal("steer");
@@ -229,12 +244,7 @@ export function Composer() {
             </div>
           `
         }
-        <span class="grow cut tiny muted">
-          ${
-            running &&
-            html`<span class="only-wide">${MODES.find(([id]) => id === mode.value)[2]}</span>`
-          }
-        </span>
+        <span class="grow"></span>
         ${
           running &&
           html`
@@ -282,7 +292,7 @@ function sendDraft(name) {
 
 function choosePlaceholder(running) {
   if (!online.value) return t("Write a message: it is sent when Deskhand is back");
-  return running ? t("Say more while it works") : t("Message Deskhand");
+  return running ? MODES.find(([id]) => id === mode.value)[3] : t("Message Deskhand");
 }
 
 /** Arrow keys move between the modes. */

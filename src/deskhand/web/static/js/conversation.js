@@ -224,6 +224,11 @@ const EXAMPLES = [
   [t("See what it can do"), t("What can you do?")],
 ];
 
+const greet = (name) =>
+  !name || name === "owner" // nobody has said what they are called
+    ? t("What should we do?")
+    : t("What should we do, {name}?", { name });
+
 function FirstVisit() {
   const asked = useFetch(hasScope("admin") ? "/api/setup" : "");
   const setup = asked.data;
@@ -237,7 +242,7 @@ function FirstVisit() {
   return html`
     <div class="empty first">
       <img src="/icon.svg" alt="" width="44" height="44" />
-      <h2 class="welcome">${t("What should we do, {name}?", { name: setup?.person || currentUser.value.user })}</h2>
+      <h2 class="welcome">${greet(setup?.person || currentUser.value.user)}</h2>
       <p class="muted">
         ${t(
           "Deskhand works on this machine with files and commands. It asks before it does what cannot be undone.",

@@ -50,7 +50,7 @@ function Menu({ anchor, label, items }) {
         label: item.confirm,
         items: [
           { ...item, label: item.confirm, confirm: "" },
-          { label: t("Cancel"), run: () => undefined },
+          { label: t("Cancel"), icon: "close", run: () => undefined },
         ],
       };
     else {

@@ -90,6 +90,12 @@ function useTitles(query) {
     : { rows: [...pinnedSessions.value, ...(sessions.value ?? [])], more: moreSessions.value };
 }
 
+/** How many of the words stand only within a word of this label: those are listed last. */
+const rankLabel = (label, words) => {
+  const begins = ` ${label.toLowerCase()}`;
+  return words.filter((word) => !begins.includes(` ${word}`)).length;
+};
+
 export function Palette() {
   const list = useRef();
   const [query, setQuery] = useState("");
@@ -99,9 +105,9 @@ export function Palette() {
     palette.value = false;
   };
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const named = listCommands().filter(([label]) =>
-    words.every((word) => label.toLowerCase().includes(word)),
-  );
+  const named = listCommands()
+    .filter(([label]) => words.every((word) => label.toLowerCase().includes(word)))
+    .sort(([one], [other]) => rankLabel(one, words) - rankLabel(other, words));
   const found = [
     ...named,
     ...titles.rows.map((one) => [

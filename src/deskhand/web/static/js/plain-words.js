@@ -67,6 +67,7 @@ const WORDS = {
   kv_delete: ({ key }) => t("delete the value under {key}", { key: quote(key) }),
   mcp: () => t("change its MCP servers"),
   cron: () => t("change your jobs"),
+  exit_plan_mode: () => t("follow its plan"),
 };
 
 /** What this call of a tool would do, as in “Allow it to …?”. */

@@ -73,7 +73,7 @@ export function SearchResults({ query, write }) {
                     }}
                   >
                     <span class="cut">${hit.title || t("Untitled")}</span>
-                    <span class="hit"><${Highlighted} text=${hit.excerpt} /></span>
+                    <span class="hit"><${Highlighted} text=${plainCells(hit.excerpt)} /></span>
                     <span class="tiny muted">${nameSpeaker(hit)}${formatDateTime(hit.at)}</span>
                   </a>
                 </li>
@@ -114,6 +114,13 @@ function describeSearch({ words, problem }, isEmpty, filters) {
 }
 
 const nameSpeaker = (hit) => (hit.role === "assistant" ? `${t("The agent")} · ` : "");
+
+/** A piece of Markdown without the lines of its tables. */
+const plainCells = (text) =>
+  text
+    .replace(/\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-+:?)?/g, " ")
+    .replace(/\s*\|\s*/g, "  ")
+    .trim();
 
 /** A text in which hits are enclosed in U+E000 and U+E001. */
 export function Highlighted({ text }) {

@@ -29,6 +29,12 @@ narrowScreen.addEventListener("change", () => {
   narrow.value = narrowScreen.matches;
 });
 
+const darkSystem = matchMedia("(prefers-color-scheme: dark)");
+darkSystem.addEventListener("change", () => {
+  const isChosen = localStorage.getItem("deskhand.theme") !== null;
+  if (!isChosen) theme.value = darkSystem.matches ? "dark" : "light"; // many systems turn dark at dusk
+});
+
 effect(() => {
   localStorage.setItem("deskhand.view", developer.value ? "developer" : "simple");
 });

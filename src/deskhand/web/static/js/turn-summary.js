@@ -15,7 +15,15 @@ const READS = new Set([
 
 const WRITES = new Set(["write_file", "edit_file"]);
 
-const OTHERWISE_TOLD = new Set(["shell", "think", "ask_user", "run_program", "rehearse_program"]);
+const OTHERWISE_TOLD = new Set([
+  "shell",
+  "think",
+  "ask_user",
+  "send_file",
+  "exit_plan_mode",
+  "run_program",
+  "rehearse_program",
+]);
 
 /** One sentence on what a turn did, from its calls and nothing else. '' where it called no tool. */
 export function summarizeTurn(turn) {
@@ -32,6 +40,7 @@ export function summarizeTurn(turn) {
     .filter(Boolean);
   const read = files(new Set(["read_file"]));
   const changed = [...new Set([...files(WRITES), ...byPrograms])];
+  const sent = files(new Set(["send_file"]));
   const rehearsed = done.filter((call) => call.name === "rehearse_program").length;
   const looked = done.filter((call) => READS.has(call.name) && call.name !== "read_file").length;
   const ran = calls.filter((call) => call.name === "shell" && call.status !== "denied").length;
@@ -50,6 +59,10 @@ export function summarizeTurn(turn) {
   if (rehearsed)
     said.push(tCount(rehearsed, "rehearsed {count} program", "rehearsed {count} programs"));
   if (changed.length) said.push(describeChanged(changed));
+  if (sent.length)
+    said.push(
+      tCount(sent.length, "sent {path}", "sent {count} files", { path: baseName(sent[0]) }),
+    );
   if (ran) said.push(tCount(ran, "ran {count} command", "ran {count} commands"));
   for (const [name, times] of Object.entries(others))
     said.push(tCount(times, "used {name}", "used {name} {count} times", { name }));

@@ -91,7 +91,7 @@ export function WaitingMessages({ edit }) {
                 one.when === "queue" &&
                 html`
                   <${IconButton}
-                    name="send"
+                    name="now"
                     little
                     label=${t("Do not wait: it reads this at its next step")}
                     onClick=${() => sendAnew([{ ...one, when: "steer" }])}

@@ -9,6 +9,7 @@ import { t, tServer } from "../language.js";
 import { html, useEffect, useRef } from "../lib.js";
 import { asks } from "../list.js";
 import { More, usePages } from "../more.js";
+import { describeCall } from "../plain-words.js";
 import { attempt, sessionHref } from "../state.js";
 import { Empty, Loaded, Section } from "./parts.js";
 import { PushDevices } from "./push-devices.js";
@@ -17,6 +18,7 @@ const readPage = ({ items, more }) => ({ rows: items, next: more });
 const isSame = (one, other) => one.seq === other.seq;
 const formatWhen = (at) =>
   nameDay(at) === nameDay(Date.now() / 1000) ? formatTime(at) : nameDay(at);
+const QUESTION_CHARS = 160;
 const BY = { you: "", job: t("job"), agent: t("sub-agent") };
 
 export function Inbox() {
@@ -116,7 +118,7 @@ function Waiting() {
               <span class="grow">
                 <a href=${sessionHref(ask.name)}>${ask.title || t("Untitled")}</a>
                 <span class="small muted">
-                  ${(ask.question || "").split("\n")[0].slice(0, 160)}
+                  ${describeAsk(ask)}
                 </span>
               </span>
               <a class="btn little" href=${sessionHref(ask.name)}>${t("Answer")}</a>
@@ -126,6 +128,24 @@ function Waiting() {
       </ul>
     <//>
   `;
+}
+
+/** In plain words where they are known; the exact call stands where it is answered. */
+function describeAsk({ tool, question }) {
+  const text = question || "";
+  const action = tool && text.startsWith(tool) && describeAskedCall(tool, text.slice(tool.length));
+  return action
+    ? t("Allow it to {action}?", { action })
+    : text.split("\n")[0].slice(0, QUESTION_CHARS);
+}
+
+function describeAskedCall(name, text) {
+  if (name === "exit_plan_mode") return describeCall({ name });
+  try {
+    return describeCall({ name, args: JSON.parse(text) });
+  } catch {
+    return ""; // several calls
+  }
 }
 
 function Items({ rows }) {

@@ -16,6 +16,7 @@ const describePull = ({ model, done, size }) =>
 
 function describeProbe({ model, first_s, said, tools }) {
   const values = { model, time: formatDuration(first_s), answer: said };
+  if (tools && !said) return t("{model} answered after {time}, and it calls tools.", values);
   return tools
     ? t("{model} answered after {time}: “{answer}”, and it calls tools.", values)
     : t(
