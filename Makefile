@@ -179,6 +179,7 @@ references: $(VENV)/.dev ## Write the pages about commands and settings anew, fr
 screenshots: $(VENV)/.dev ## Take the pictures of the page, and the recording of a terminal, anew
 	@bash scripts/deps.sh $(TEST_PACKAGES)
 	@$(BIN)/python scripts/screenshots.py
+	@$(BIN)/python scripts/expectations.py
 	@$(BIN)/python scripts/record_terminal.py
 
 lock: | $(UV) ## Resolve the versions anew

@@ -22,7 +22,7 @@ from expected.scenes import draw_hills
 from pictures import ROOT, launch, open_window, save
 from PIL import Image
 from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
-from record_terminal import Frame, draw
+from record_terminal import LINE, TOP, Frame, draw
 
 from tests.page.desk import make_tone
 from tests.page.states import settle
@@ -91,9 +91,12 @@ def add_terminal(picture: bytes, house: House, browser: Browser) -> bytes:
     """The picture of the page below one of the terminal in which it was started."""
     assert house.terminal is not None
     page = browser.new_page(viewport={"width": 720, "height": 480})
-    page.set_content(f"<body style='margin:8px'>{draw([Frame(house.terminal.look(), 1.0)])}")
+    lines = house.terminal.look()
+    page.set_content(f"<body style='margin:8px'>{draw([Frame(lines, 1.0)])}")
     terminal = Image.open(BytesIO(page.locator("svg").screenshot()))
     page.close()
+    used = max(y for y, line in enumerate(lines) if line) + 1
+    terminal = terminal.crop((0, 0, terminal.width, TOP + LINE * used + MARGIN))
     below = Image.open(BytesIO(picture))
     made = Image.new("RGB", (below.width, terminal.height + below.height + 24), "white")
     made.paste(terminal, ((below.width - terminal.width) // 2, 12))

@@ -234,6 +234,50 @@ def test_what_is_no_decision_is_found(entry: str) -> None:
     assert wrong_decisions(page) == [" ".join(entry.split())]
 
 
+def wrong_expectations(page: str) -> list[str]:
+    """The rows that link no picture, or one that is not there, or that end with another verdict."""
+    rows = page.partition("|---")[2].splitlines()[1:]
+    return [
+        row
+        for row in rows
+        if (cells := [cell.strip() for cell in row.strip("|").split(" | ")])
+        and (
+            len(cells) != 5
+            or cells[4] not in ("`ahead`", "`level`", "`below`")
+            or (picture := re.fullmatch(r"\[picture\]\((expectations/[\w-]+\.png)\)", cells[3]))
+            is None
+            or not (ROOT / "docs" / picture[1]).exists()
+        )
+    ]
+
+
+def test_what_people_expect_is_shown_and_judged() -> None:
+    """A row for each state that the script reaches, with its picture."""
+    page = (ROOT / "docs/expectations.md").read_text()
+    assert wrong_expectations(page) == []
+    scripts = "\n".join(each.read_text() for each in (ROOT / "scripts/expected").glob("*.py"))
+    reached = re.findall(r"^@row\(.*\)\ndef (\w+)", scripts, re.MULTILINE)
+    shown = re.findall(r"\(expectations/([\w-]+)\.png\)", page)
+    assert sorted(shown) == sorted(name.replace("_", "-") for name in reached)
+    assert len(shown) == 42
+    kept = {each.stem for each in (ROOT / "docs/expectations").iterdir()}
+    assert kept == set(shown)
+
+
+@pytest.mark.parametrize(
+    ("picture", "verdict"),
+    [
+        ("[picture](expectations/nowhere.png)", "`level`"),
+        ("none", "`level`"),
+        ("[picture](expectations/start.png)", "best"),
+    ],
+)
+def test_a_row_without_picture_or_verdict_is_found(picture: str, verdict: str) -> None:
+    row = f"| a | b | c | {picture} | {verdict} |"
+    good = "| a | b | c | [picture](expectations/start.png) | `level` |"
+    assert wrong_expectations(f"|---|---|\n{good}\n{row}\n") == [row]
+
+
 def test_generated_pages_are_up_to_date() -> None:
     script = runpy.run_path(str(ROOT / "scripts/make_references.py"))
     for name, make in script["PAGES"].items():
