@@ -53,7 +53,8 @@ const MODES = [
     t("Say what it should do instead"),
   ],
 ];
-const draft = signal("");
+/** What is written in the message field. */
+export const draft = signal("");
 const mode = signal("steer");
 
 /** Put this below what is written in the field. */

@@ -48,7 +48,11 @@ export function SettingsView() {
   const [wanted, label] = PAGES.find(([id]) => id === page) ?? PAGES[0];
   const top = useRef();
   const Drawn = useLazyComponent(wanted, LOADERS[wanted]);
-  useEffect(() => top.current?.focus({ preventScroll: true }), [page]);
+  const now = useRef();
+  useEffect(() => {
+    top.current?.focus({ preventScroll: true });
+    now.current?.scrollIntoView({ block: "nearest", inline: "center" }); // on a phone it is a long row
+  }, [page]);
   return html`
     <div class="settings-view">
       <header class="head">
@@ -64,6 +68,7 @@ export function SettingsView() {
                 class="entry"
                 href=${`#/settings/${id}`}
                 aria-current=${id === wanted ? "page" : null}
+                ref=${id === wanted ? now : null}
               >
                 <${Icon} name=${icon} />
                 <span class="grow">${name}</span>

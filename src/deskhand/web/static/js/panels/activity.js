@@ -7,6 +7,7 @@ import { activity, busySessions } from "../list.js";
 import { More, usePages } from "../more.js";
 import { sessionHref } from "../state.js";
 import { Empty, Loaded, Section } from "./parts.js";
+import { Suggestion } from "./suggestion.js";
 
 const readPage = ({ events, more }) => ({ rows: events.toReversed(), next: more });
 const isSameCall = (one, other) =>
@@ -54,7 +55,18 @@ export function Activity() {
                     `
                   }
                 `
-              : html`<${Empty}>${t("No tool was used yet.")}<//>`}
+              : html`
+                  <${Empty}>
+                    <span>
+                      ${t(
+                        "No tool was used yet. Each file that an agent reads, each page and each command is listed here, whatever conversation it belongs to.",
+                      )}
+                    </span>
+                    <${Suggestion} text=${t("Which files are in your workspace?")}>
+                      ${t("Try an example")}
+                    <//>
+                  <//>
+                `}
         <//>
       <//>
     </div>

@@ -9,6 +9,7 @@ import { asks } from "../list.js";
 import { announce, attempt, hasScope, sessionHref } from "../state.js";
 import { Access } from "./access.js";
 import { ConfirmButton, Empty, Loaded, Section, useFetch } from "./parts.js";
+import { StepButton } from "./suggestion.js";
 
 const WORDS = {
   once: t("Allow once"),
@@ -49,7 +50,16 @@ export function Approvals() {
           ${(all) =>
             all.length
               ? html`<ul class="rows">${all.map((one) => drawWaiting(one, answerAsk))}</ul>`
-              : html`<${Empty}>${t("Nothing is waiting.")}<//>`}
+              : html`
+                  <${Empty}>
+                    <span>
+                      ${t(
+                        "Nothing is waiting. Before an agent does something risky, such as writing to others, it asks you, and the question is listed here.",
+                      )}
+                    </span>
+                    <${StepButton} step="permissions">${t("Set what it may do unasked")}<//>
+                  <//>
+                `}
         <//>
       <//>
       <${Section}
@@ -60,7 +70,9 @@ export function Approvals() {
           ${(all) =>
             all.length
               ? html`<ul class="rows">${all.map((one) => drawGrant(one, revokeGrant))}</ul>`
-              : html`<${Empty}>${t("No standing answers. “Always allow exactly this” adds one.")}<//>`}
+              : html`<${Empty}>${t(
+                  "No standing answers. Choose “Always allow exactly this” when you are asked, and you are not asked for the same again.",
+                )}<//>`}
         <//>
       <//>
       ${hasScope("admin") && html`<${Access} />`}

@@ -8,6 +8,7 @@ import { html, useEffect, useState } from "../lib.js";
 import { activity } from "../list.js";
 import { announce, attempt, hasScope, sessionHref } from "../state.js";
 import { Empty, Loaded, Section, useFetch } from "./parts.js";
+import { Suggestion } from "./suggestion.js";
 
 const LIMIT = 50;
 const DID = { made: t("made"), changed: t("changed"), removed: t("removed") };
@@ -55,10 +56,24 @@ export function Changes() {
                   `
                 : html`
                     <${Empty}>
+                      <span>
+                        ${
+                          before
+                            ? t("Nothing was changed before that.")
+                            : t(
+                                "Nothing was changed yet. Each file that an agent writes, changes or removes is listed here, and you can undo it with one click.",
+                              )
+                        }
+                      </span>
                       ${
-                        before
-                          ? t("Nothing was changed before that.")
-                          : t("No file and no key-value was changed yet.")
+                        !before &&
+                        html`
+                          <${Suggestion}
+                            text=${t("Write a packing list for a weekend by the sea into a file.")}
+                          >
+                            ${t("Try an example")}
+                          <//>
+                        `
                       }
                     <//>
                   `

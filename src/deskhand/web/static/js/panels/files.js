@@ -125,7 +125,23 @@ function Workspace() {
               `
             : html`
                 <${Empty}>
-                  ${t("This folder is empty. Drop files here, or ask Deskhand to make some.")}
+                  <span>
+                    ${t(
+                      "This folder is empty. What you put here, Deskhand can read, and what it makes is kept here.",
+                    )}
+                  </span>
+                  ${
+                    hasScope("chat") &&
+                    html`
+                      <button
+                        type="button"
+                        class="btn little"
+                        onClick=${() => picker.current.click()}
+                      >
+                        ${t("Upload files")}
+                      </button>
+                    `
+                  }
                 <//>
               `}
       <//>

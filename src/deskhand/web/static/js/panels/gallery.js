@@ -9,6 +9,7 @@ import { isPicture, openPreview, sentFile, workspaceFile } from "../preview.js";
 import { route } from "../state.js";
 import { talk } from "../talk.js";
 import { Empty, Loaded, useFetch } from "./parts.js";
+import { Suggestion } from "./suggestion.js";
 
 const PICTURE = /\.(?:png|jpe?g|gif|webp|avif|svg)$/i;
 
@@ -28,7 +29,20 @@ export function Gallery() {
                 ${shown.map((one) => html`<li key=${one.key}><${Card} one=${one} /></li>`)}
               </ul>
             `
-          : html`<${Empty}>${t("No file was made in this conversation yet.")}<//>`;
+          : html`
+              <${Empty}>
+                <span>
+                  ${t(
+                    "No file was made in this conversation yet. Pictures, documents and tables that you ask for are shown here.",
+                  )}
+                </span>
+                <${Suggestion}
+                  text=${t("Draw a chart of how warm it is in Berlin in each month, as a picture.")}
+                >
+                  ${t("Try an example")}
+                <//>
+              <//>
+            `;
       }}
     <//>
   `;

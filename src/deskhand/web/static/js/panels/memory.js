@@ -9,6 +9,7 @@ import { announce, attempt, hasScope } from "../state.js";
 import { Contradictions } from "./contradictions.js";
 import { FactDetail, nameReason } from "./memory-fact.js";
 import { Empty, Loaded, Section, useFetch } from "./parts.js";
+import { Suggestion } from "./suggestion.js";
 
 const LIMIT = 50;
 const WAIT_MS = 250;
@@ -207,6 +208,9 @@ function drawNothing(which, query) {
           "Deskhand also notes facts by itself from what you say, if a model that is large enough is set up. You can read, correct and forget all of them here.",
         )}
       </p>
+      <${Suggestion} text=${t("Remember that I like short answers.")}>
+        ${t("Try an example")}
+      <//>
     </div>
   `;
 }

@@ -6,6 +6,9 @@ import { t, tCount, tServer } from "../language.js";
 import { html, useState } from "../lib.js";
 import { announce, attempt, hasScope } from "../state.js";
 import { Empty, Loaded, Section, submitFields, useFetch } from "./parts.js";
+import { StepButton } from "./suggestion.js";
+
+const MANY_CHARS = 120; // of a sentence: from there on it lists what the model may give
 
 export function Models() {
   const found = useFetch("/api/models");
@@ -53,7 +56,12 @@ export function Models() {
               </ul>
               ${
                 !ready.length &&
-                html`<${Empty}>${t("No matching model. You can add one in Set up.")}<//>`
+                html`
+                  <${Empty}>
+                    <span>${query ? t("No matching model is ready.") : t("No model is ready yet.")}</span>
+                    <${StepButton} step="model">${t("Set up a model")}<//>
+                  <//>
+                `
               }
               ${
                 others.length > 0 &&
@@ -72,7 +80,9 @@ export function Models() {
       <//>
       <${Section}
         title=${t("Skills")}
-        note=${t("Instructions that an agent reads when a task calls for them.")}
+        note=${t(
+          "Instructions that an agent reads when a task calls for them, such as how your weekly report is written.",
+        )}
         action=${
           hasScope("admin") &&
           html`
@@ -82,7 +92,7 @@ export function Models() {
               aria-expanded=${String(writing)}
               onClick=${() => setWriting(!writing)}
             >
-              ${t("Write one")}
+              ${t("Write a skill")}
             </button>
           `
         }
@@ -92,7 +102,7 @@ export function Models() {
           ${(all) =>
             all.length
               ? html`<ul class="rows">${all.map(drawSkill)}</ul>`
-              : html`<${Empty}>${t("There are no skills yet.")}<//>`}
+              : html`<${Empty}>${t("There are no skills yet. Write one for what you would otherwise explain again and again.")}<//>`}
         <//>
       <//>
       <${Section}
@@ -116,7 +126,9 @@ export function Models() {
                     )}
                   </ul>
                 `
-              : html`<${Empty}>${t("There are no presets.")}<//>`}
+              : html`<${Empty}>${t(
+                  "There are no presets. A file prompts/NAME/PROMPT.md in Deskhand’s folder is one.",
+                )}<//>`}
         <//>
       <//>
       <${Section}
@@ -220,11 +232,18 @@ function drawTool(one) {
     <li key=${one.name}>
       <span class="grow">
         <strong>${one.name}</strong>
-        <span class="small muted">${one.description.split("\n")[0]}</span>
+        <span class="small muted">${firstSentence(one.description)}</span>
       </span>
       <span class="tag">${EFFECTS[one.effect] ?? one.effect}</span>
     </li>
   `;
+}
+
+/** What a tool is for; the rest of the description is for the model. */
+function firstSentence(description) {
+  const words = description.split(/\n\s*\n/)[0].replace(/\s+/g, " ");
+  const sentence = /^.*?[.](?=\s|$)/.exec(words)?.[0] ?? words;
+  return sentence.length > MANY_CHARS ? sentence.replace(/: .*/, ".") : sentence;
 }
 
 const EFFECTS = {
@@ -232,6 +251,7 @@ const EFFECTS = {
   local_write: t("writes files"),
   send_owner: t("writes to you"),
   send_other: t("writes to others"),
+  fetch: t("reads the web"),
   network: t("goes online"),
   host: t("runs commands"),
   irreversible: t("cannot be undone"),

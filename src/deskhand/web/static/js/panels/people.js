@@ -15,6 +15,7 @@ import {
   svgDataUrl,
   useFetch,
 } from "./parts.js";
+import { StepButton } from "./suggestion.js";
 import { Tokens } from "./tokens.js";
 
 const ROLES = ["viewer", "member", "approver", "owner"];
@@ -134,7 +135,14 @@ function Pairings({ found, users }) {
                   ${all.map((one) => drawPairing(one, { approvePairing, nobody, applyChange }))}
                 </ul>
               `
-            : html`<${Empty}>${t("No pairing requests.")}<//>`}
+            : html`
+                <${Empty}>
+                  <span>
+                    ${t("No pairing requests. They come once Deskhand is in a chat program, such as Telegram.")}
+                  </span>
+                  <${StepButton} step="channel">${t("Connect a chat program")}<//>
+                <//>
+              `}
       <//>
     <//>
   `;

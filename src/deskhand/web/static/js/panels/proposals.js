@@ -8,6 +8,7 @@ import { activity } from "../list.js";
 import { announce, attempt, sessionHref } from "../state.js";
 import { HeldFiles } from "./held.js";
 import { ConfirmButton, Empty, Loaded, Section, Toggle, useFetch } from "./parts.js";
+import { Suggestion } from "./suggestion.js";
 
 const STATES = {
   proposed: [t("waits for you"), ""],
@@ -60,9 +61,16 @@ export function Proposals() {
                   ? listRows(waiting)
                   : html`
                       <${Empty}>
-                        ${t(
-                          "No skill is proposed. An agent proposes one when it has found a way that is worth keeping.",
-                        )}
+                        <span>
+                          ${t(
+                            "No skill is proposed. An agent proposes one when it has found a way that is worth keeping.",
+                          )}
+                        </span>
+                        <${Suggestion}
+                          text=${t("Propose a skill for how my weekly report is written. Ask me what you need to know.")}
+                        >
+                          ${t("Try an example")}
+                        <//>
                       <//>
                     `
               }

@@ -9,6 +9,7 @@ import { html, useEffect, useRef, useState } from "../lib.js";
 import { hasScope, route } from "../state.js";
 import { talk } from "../talk.js";
 import { Empty } from "./parts.js";
+import { Suggestion } from "./suggestion.js";
 
 const AGAIN_MS = 1000;
 
@@ -88,9 +89,14 @@ function Seen({ seen, choose }) {
       !whyNot &&
       html`
         <${Empty}>
-          ${t(
-            "Nothing is open. When Deskhand uses a browser or the desktop, you see here what it sees.",
-          )}
+          <span>
+            ${t(
+              "Nothing is open. When Deskhand uses a browser or the desktop, you see here what it sees.",
+            )}
+          </span>
+          <${Suggestion} text=${t("Open example.org in the browser, and tell me what you see.")}>
+            ${t("Try an example")}
+          <//>
         <//>
       `
     }

@@ -7,6 +7,7 @@ import { html, useState } from "../lib.js";
 import { announce, attempt } from "../state.js";
 import { copyText } from "../text.js";
 import { ConfirmButton, Empty, Loaded, Section, useFetch } from "./parts.js";
+import { Suggestion } from "./suggestion.js";
 
 const EXAMPLE = "deskhand mcp add time -- uvx mcp-server-time";
 
@@ -28,7 +29,14 @@ export function Servers() {
                 `
               : html`
                   <${Empty}>
-                    ${t("There is none yet. The command below adds one that knows the time in every place.")}
+                    <span>
+                      ${t("There is none yet. The command below adds one that knows the time in every place.")}
+                    </span>
+                    <${Suggestion}
+                      text=${t("Which MCP server would help me to look into my calendar, and how do I add it?")}
+                    >
+                      ${t("Ask which one would help")}
+                    <//>
                   <//>
                 `}
         <//>

@@ -20,6 +20,13 @@ const NOTES = {
   job: t("What should it do by itself? A job says before what it will use."),
 };
 
+let wanted = ""; // the step with which the page is opened next
+
+/** Have this step open when the page is opened. */
+export function openStep(step) {
+  wanted = step;
+}
+
 export function Setup() {
   const found = useFetch(hasScope("admin") ? "/api/setup" : "");
   const [changed, setChanged] = useState(null);
@@ -45,7 +52,13 @@ function Steps({ view, setView }) {
     const rest = STEPS.slice(STEPS.findIndex(([step]) => step === after) + 1);
     return [...rest, ...STEPS].find(([step]) => step !== after && !isBehind(step))?.[0] ?? "";
   };
-  const [open, setOpen] = useState(() => STEPS.find(([step]) => !isBehind(step))?.[0] ?? "");
+  const [open, setOpen] = useState(
+    () => wanted || (STEPS.find(([step]) => !isBehind(step))?.[0] ?? ""),
+  );
+  useEffect(() => {
+    if (wanted) document.getElementById(`step-${wanted}`)?.focus();
+    wanted = "";
+  }, []);
   const leave = (step) => {
     if (!view.done.includes(step)) setSkipped(noteSkipped(step));
     const following = next(step);

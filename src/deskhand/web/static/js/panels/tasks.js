@@ -6,6 +6,7 @@ import { html, useEffect } from "../lib.js";
 import { route } from "../state.js";
 import { talk } from "../talk.js";
 import { Empty, Loaded, useFetch } from "./parts.js";
+import { Suggestion } from "./suggestion.js";
 import { Team } from "./team.js";
 
 const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]", blocked: "[!]" };
@@ -62,9 +63,16 @@ export function Tasks() {
               `
             : html`
                 <${Empty}>
-                  ${t(
-                    "No tasks yet. Write /deep and a request: it is planned, broken into tasks, and worked on until it is done.",
-                  )}
+                  <span>
+                    ${t(
+                      "No tasks yet. Write /deep and a request: it is planned, broken into tasks, and worked on until it is done.",
+                    )}
+                  </span>
+                  <${Suggestion}
+                    text=${t("/deep Plan a weekend in Lisbon for two. Compare how to get there, where to sleep and what to see, and write it down as a document.")}
+                  >
+                    ${t("Try an example")}
+                  <//>
                 <//>
               `}
       <//>

@@ -5,7 +5,8 @@ import { formatDateTime } from "../format.js";
 import { t } from "../language.js";
 import { html, signal, useEffect, useRef, useState } from "../lib.js";
 import { announce, attempt, hasScope, sessionHref } from "../state.js";
-import { ConfirmButton, Loaded, submitFields, useFetch } from "./parts.js";
+import { ConfirmButton, Empty, Loaded, submitFields, useFetch } from "./parts.js";
+import { Suggestion } from "./suggestion.js";
 
 const LOOK_MS = 2000;
 const STATUS_WORDS = {
@@ -133,22 +134,39 @@ function Board({ name, found }) {
         <button type="button" class="btn" onClick=${closeBoard}>${t("Close")}</button>
       </header>
       <${Loaded} result=${found} what=${t("tasks")}>
-        ${(team) => html`
-          <${Owners} team=${team} change=${change} />
-          <div class="board">
-            ${COLUMNS.map(
-              ([status, label]) => html`
-                <${Column}
-                  key=${status}
-                  status=${status}
-                  label=${label}
-                  team=${team}
-                  change=${change}
-                />
-              `,
-            )}
-          </div>
-        `}
+        ${(team) =>
+          team.tasks.length
+            ? html`
+                <${Owners} team=${team} change=${change} />
+                <div class="board">
+                  ${COLUMNS.map(
+                    ([status, label]) => html`
+                      <${Column}
+                        key=${status}
+                        status=${status}
+                        label=${label}
+                        team=${team}
+                        change=${change}
+                      />
+                    `,
+                  )}
+                </div>
+              `
+            : html`
+                <${Empty}>
+                  <span>
+                    ${t(
+                      "No tasks yet. When the work is broken into tasks, you see here who does what, and can give a task to somebody else.",
+                    )}
+                  </span>
+                  <${Suggestion}
+                    text=${t("Break this work into tasks, and give each of them to a teammate.")}
+                    onUse=${closeBoard}
+                  >
+                    ${t("Try an example")}
+                  <//>
+                <//>
+              `}
       <//>
     </dialog>
   `;

@@ -8,6 +8,13 @@ import { announce, attempt } from "../state.js";
 import { copyText } from "../text.js";
 import { ConfirmButton, Empty, Loaded, Section, submitFields } from "./parts.js";
 
+const SCOPES = {
+  read: t("read"),
+  "read,chat": t("read and talk"),
+  "read,chat,approve": t("read, talk and approve"),
+  "read,chat,approve,admin": t("everything"),
+};
+
 export function Tokens({ found }) {
   const [made, setMade] = useState(null);
   const [adding, setAdding] = useState(false);
@@ -30,9 +37,9 @@ export function Tokens({ found }) {
     });
   return html`
     <${Section}
-      title=${t("Keys")}
+      title=${t("Browsers and access tokens")}
       note=${t(
-        "Browsers that are signed in, and tokens for programs. Whoever holds one acts as its user.",
+        "The browsers that are signed in, and the tokens with which programs use Deskhand. What you revoke is signed out at once.",
       )}
       action=${html`
         <button
@@ -51,7 +58,9 @@ export function Tokens({ found }) {
         ${(all) =>
           all.length
             ? html`<ul class="rows">${all.map((one) => drawToken(one, revokeToken))}</ul>`
-            : html`<${Empty}>${t("No keys yet.")}<//>`}
+            : html`<${Empty}>${t(
+                "No browser is signed in, and there is no token. Make one for a program or a script of yours that should use Deskhand.",
+              )}<//>`}
       <//>
     <//>
   `;
@@ -67,10 +76,11 @@ function drawTokenForm(make) {
       <label class="field">
         <span>${t("It may")}</span>
         <select class="input" name="scopes">
-          <option value="read">${t("read")}</option>
-          <option value="read,chat" selected>${t("read and talk")}</option>
-          <option value="read,chat,approve">${t("… and approve")}</option>
-          <option value="read,chat,approve,admin">${t("everything")}</option>
+          ${Object.entries(SCOPES).map(
+            ([scopes, label]) => html`
+              <option key=${scopes} value=${scopes} selected=${scopes === "read,chat"}>${label}</option>
+            `,
+          )}
         </select>
       </label>
       <label class="field">
@@ -103,7 +113,8 @@ function drawToken(one, revokeToken) {
       <span class="grow">
         <strong>${one.name || (one.kind === "browser" ? t("Browser") : t("Token"))}</strong>
         <span class="small muted">
-          ${one.user} · ${one.scopes.join(", ")} ·${" "}
+          ${one.user} ·${" "}
+          ${t("may: {what}", { what: SCOPES[one.scopes.join(",")] ?? one.scopes.join(", ") })} ·${" "}
           ${t("used {time}", { time: formatDateTime(one.last_used_at) })}
           ${one.expires_at ? ` · ${t("until {time}", { time: formatDateTime(one.expires_at) })}` : ""}
         </span>
