@@ -1,6 +1,7 @@
 // The field to write in: text, files, and how a message is taken while a turn runs.
 
 import { stopTurn } from "./actions.js";
+import { ChoiceGroup } from "./choice-group.js";
 import {
   Completions,
   closeCompletions,
@@ -223,26 +224,16 @@ export function Composer() {
         ${
           running &&
           html`
-            <div class="modes" role="radiogroup" aria-label=${t("While it works, this message should")}>
-              ${MODES.map(
-                ([id, label, means]) => html`
-                  <button
-                    key=${id}
-                    type="button"
-                    role="radio"
-                    aria-checked=${String(mode.value === id)}
-                    title=${means}
-                    tabindex=${mode.value === id ? 0 : -1}
-                    onClick=${() => {
-                      mode.value = id;
-                    }}
-                    onKeyDown=${moveMode}
-                  >
-                    ${label}
-                  </button>
-                `,
-              )}
-            </div>
+            <${ChoiceGroup}
+              role="radio"
+              class="modes"
+              aria-label=${t("While it works, this message should")}
+              choices=${MODES.map(([id, label, means]) => [id, label, { title: means }])}
+              chosen=${mode.value}
+              choose=${(id) => {
+                mode.value = id;
+              }}
+            />
           `
         }
         <span class="grow"></span>
@@ -294,14 +285,4 @@ function sendDraft(name) {
 function choosePlaceholder(running) {
   if (!online.value) return t("Write a message: it is sent when Deskhand is back");
   return running ? MODES.find(([id]) => id === mode.value)[3] : t("Message Deskhand");
-}
-
-/** Arrow keys move between the modes. */
-function moveMode(event) {
-  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-  if (!step) return;
-  event.preventDefault();
-  const all = MODES.map(([id]) => id);
-  mode.value = all[(all.indexOf(mode.value) + step + all.length) % all.length];
-  requestAnimationFrame(() => document.querySelector('.modes [aria-checked="true"]')?.focus());
 }

@@ -1,6 +1,7 @@
 // What Deskhand remembers: searched, corrected, forgotten, and told to others or to nobody else.
 
 import { post } from "../api.js";
+import { ChoiceGroup } from "../choice-group.js";
 import { formatDateTime } from "../format.js";
 import { t, tCount, tRich } from "../language.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
@@ -116,21 +117,16 @@ export function Memories() {
           value=${words}
           onInput=${(event) => setWords(event.target.value)}
         />
-        <div class="tabs" role="tablist" aria-label=${t("Which memories")}>
-          ${CHOICES.filter(([id]) => id !== "held" || waiting || which === "held").map(
-            ([id, label]) => html`
-              <button
-                key=${id}
-                type="button"
-                role="tab"
-                aria-selected=${String(id === which)}
-                onClick=${() => setWhich(id)}
-              >
-                ${label}${id === "held" && waiting > 0 ? ` (${waiting})` : ""}
-              </button>
-            `,
+        <${ChoiceGroup}
+          role="tab"
+          class="tabs"
+          aria-label=${t("Which memories")}
+          choices=${CHOICES.filter(([id]) => id !== "held" || waiting || which === "held").map(
+            ([id, label]) => [id, `${label}${id === "held" && waiting > 0 ? ` (${waiting})` : ""}`],
           )}
-        </div>
+          chosen=${which}
+          choose=${setWhich}
+        />
         <${Loaded}
           result=${{ ...found, data: rows, reload: () => found.renew(isSameFact) }}
           what=${t("memory")}

@@ -1,6 +1,7 @@
 // The step of a chat program: what is given for it is tried first.
 
 import { post } from "../api.js";
+import { ChoiceGroup } from "../choice-group.js";
 import { capitalize } from "../format.js";
 import { t, tData, tRich } from "../language.js";
 import { html, useState } from "../lib.js";
@@ -25,22 +26,18 @@ export function ChannelStep({ view, onConnected }) {
 
 function drawChannels(channels, kind, setKind) {
   return html`
-    <div class="row wrap" role="radiogroup" aria-label=${t("Kind of channel")}>
-      ${channels.map(
-        (one) => html`
-          <button
-            key=${one.kind}
-            type="button"
-            role="radio"
-            aria-checked=${String(one.kind === kind)}
-            class=${`btn little ${one.kind === kind ? "main" : ""}`}
-            onClick=${() => setKind(one.kind)}
-          >
-            ${one.title}${one.connected ? " ✓" : ""}
-          </button>
-        `,
-      )}
-    </div>
+    <${ChoiceGroup}
+      role="radio"
+      class="row wrap"
+      aria-label=${t("Kind of channel")}
+      choices=${channels.map((one) => [
+        one.kind,
+        `${one.title}${one.connected ? " ✓" : ""}`,
+        { class: `btn little ${one.kind === kind ? "main" : ""}` },
+      ])}
+      chosen=${kind}
+      choose=${setKind}
+    />
   `;
 }
 

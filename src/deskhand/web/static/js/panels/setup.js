@@ -1,6 +1,7 @@
 // The first five minutes in five steps. Each can be skipped, and done again at any time.
 
 import { get, post } from "../api.js";
+import { ChoiceGroup } from "../choice-group.js";
 import { listSkipped, noteSkipped, STEPS } from "../first-steps.js";
 import { Icon } from "../icons.js";
 import { t, tData, tRich } from "../language.js";
@@ -182,29 +183,23 @@ function drawStep(step, view, setView, reload) {
   if (step === "channel") return html`<${ChannelStep} view=${view} onConnected=${reload} />`;
   if (step === "job") return html`<${NewJob} onMade=${reload} />`;
   return html`
-    <div class="cards" role="radiogroup" aria-label=${t("Permissions")}>
-      ${Object.entries(view.permission_modes).map(([name, means]) =>
-        drawPermissionMode(name, means, view.permission_mode === name, setPermissionMode),
-      )}
-    </div>
+    <${ChoiceGroup}
+      role="radio"
+      class="cards"
+      aria-label=${t("Permissions")}
+      choices=${Object.entries(view.permission_modes).map(describeMode)}
+      chosen=${view.permission_mode}
+      choose=${setPermissionMode}
+      follows=${false}
+    />
   `;
 }
 
-function drawPermissionMode(name, means, chosen, setPermissionMode) {
-  return html`
-    <button
-      key=${name}
-      type="button"
-      role="radio"
-      aria-checked=${String(chosen)}
-      class="option"
-      onClick=${() => setPermissionMode(name)}
-    >
-      <strong>${name}</strong>
-      <span class="small muted">${tData(means)}</span>
-    </button>
-  `;
-}
+const describeMode = ([name, means]) => [
+  name,
+  html`<strong>${name}</strong><span class="small muted">${tData(means)}</span>`,
+  { class: "option" },
+];
 
 function drawPersonForm(view, savePerson) {
   return html`

@@ -2,6 +2,7 @@
 
 import { branchSession, rewindSession } from "../actions.js";
 import { sessionPath } from "../api.js";
+import { ChoiceGroup } from "../choice-group.js";
 import { formatCount, formatMoney } from "../format.js";
 import { t, tCount, tRich, tServer } from "../language.js";
 import { html, useEffect, useState } from "../lib.js";
@@ -117,21 +118,14 @@ export function Slider() {
           <p class="tiny muted">${t("In the middle of a turn: to branch or undo, go to the end of one.")}</p>
         `
       }
-      <div class="tabs" role="tablist" aria-label=${t("What to show")}>
-        ${TABS.map(
-          ([id, label]) => html`
-            <button
-              key=${id}
-              type="button"
-              role="tab"
-              aria-selected=${String(tab === id)}
-              onClick=${() => setTab(id)}
-            >
-              ${label}
-            </button>
-          `,
-        )}
-      </div>
+      <${ChoiceGroup}
+        role="tab"
+        class="tabs"
+        aria-label=${t("What to show")}
+        choices=${TABS}
+        chosen=${tab}
+        choose=${setTab}
+      />
       <${Loaded} result=${found} what=${t("the state at an event")}>
         ${(state) => html`<${StateTab} tab=${tab} state=${state} />`}
       <//>

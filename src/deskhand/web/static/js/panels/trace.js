@@ -1,6 +1,7 @@
 // Each call of a model or a tool, how long it took, and the raw events.
 
 import { sessionPath } from "../api.js";
+import { ChoiceGroup } from "../choice-group.js";
 import { formatCount, formatDuration, formatTime } from "../format.js";
 import { t } from "../language.js";
 import { html, useState } from "../lib.js";
@@ -23,21 +24,14 @@ export function Trace() {
   const [tab, setTab] = useState("all");
   return html`
     <div class="stack">
-      <div class="tabs" role="tablist" aria-label=${t("What to show")}>
-        ${TABS.map(
-          ([id, label]) => html`
-            <button
-              key=${id}
-              type="button"
-              role="tab"
-              aria-selected=${String(tab === id)}
-              onClick=${() => setTab(id)}
-            >
-              ${label}
-            </button>
-          `,
-        )}
-      </div>
+      <${ChoiceGroup}
+        role="tab"
+        class="tabs"
+        aria-label=${t("What to show")}
+        choices=${TABS}
+        chosen=${tab}
+        choose=${setTab}
+      />
       ${tab === "events" ? html`<${Events} />` : html`<${Spans} kind=${tab} />`}
     </div>
   `;
