@@ -60,6 +60,7 @@ NEED_METHOD = {
     "a_bot_is_no_person": "bot_says",
     "what_is_spoken_comes_in_as_a_recording": "speaks",
     "a_button_is_a_command_of_who_presses": "presses",
+    "a_used_button_leaves_the_others": "presses",
     "a_long_answer_offers_a_document": "presses",
 }
 """Cases that check nothing where the method of the stage says that the platform has no such

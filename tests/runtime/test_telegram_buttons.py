@@ -196,6 +196,38 @@ async def test_a_long_answer_comes_as_a_document(world: World) -> None:
         assert world.chats.last(ANN).file.decode() == HEADED
 
 
+async def test_changes_can_be_undone_once_the_document_was_sent(world: World) -> None:
+    """As long as the answer is the last one: then only the button that was pressed is gone."""
+
+    def script(request: Request) -> Any:
+        return say(HEADED) if request.messages[-1].message.role == "tool" else writing(request)
+
+    world.more_tools["write_file"] = write_file
+    world.model = ScriptedModel(script)
+    async with world.running():
+        world.chats.says(ANN, "write it down")
+        await until(lambda: world.chats.said(ANN) and len(world.chats.last(ANN).buttons) == 2)
+        post = world.chats.last(ANN)
+        assert post.buttons == ["Undo changes", "As a document"]
+        send = data_of(post, "As a document")
+        world.chats.presses(ANN, post, "As a document")
+        await until(lambda: world.chats.last(ANN).file and post.buttons == ["Undo changes"])
+        assert await answered(world, world.chats.forges(ANN, post, send)) == OUT_OF_DATE
+        assert post.buttons == ["Undo changes"] and notes(world)
+        world.chats.presses(ANN, post, "Undo changes")
+        await until(lambda: said(world, "Put back: notes.txt.") and post.buttons == [])
+        assert not notes(world)
+
+        world.chats.says(ANN, "write it down again")
+        await until(lambda: len(world.chats.last(ANN).buttons) == 2)
+        post = world.chats.last(ANN)
+        world.model = ScriptedModel(lambda _: say("fine"))
+        world.chats.says(ANN, "thanks")
+        await until(lambda: len(world.chats.last(ANN).buttons) != 2)
+        world.chats.presses(ANN, post, "As a document")
+        await until(lambda: world.chats.last(ANN).file and post.buttons == [])
+
+
 async def test_a_document_holds_no_secret_that_became_one_later(world: World) -> None:
     key = "sk-proj-violet-harbour-4711-lane"
     world.model = ScriptedModel(lambda _: say(f"# Use {key}\n\nThe key is {key}."))

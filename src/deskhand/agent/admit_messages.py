@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ..policy.consent import save_grant
 from ..store.queries import find_session_row, stop_all_below
-from ..types.commit import SayPart
+from ..types.commit import Actions, SayPart
 from ..types.errors import Refused, StoreFull
 from ..types.events import (
     AnyEvent,
@@ -17,7 +17,7 @@ from ..types.events import (
     MessageDeleted,
     MessageDelivered,
 )
-from ..types.identity import Address, Answer, Command, Deletion, Principal, Waiting
+from ..types.identity import Address, Answer, Body, Command, Deletion, Principal, Waiting
 from ..types.labels import LOCAL
 from ..types.messages import File, Text
 from ..types.turn import OUT_OF_DATE, make_out_of_date, make_refusal
@@ -55,16 +55,22 @@ async def admit_messages(session: Session) -> None:
         waiting.remove(row)
         if isinstance(row.inbound.body, Deletion):
             waiting = without_withdrawn(waiting, events)
-        await record_admission(session, row, events or await _use_log(session, row))
+        left = None
+        if not events:
+            events, left = await _use_log(session, row)
+        await record_admission(session, row, events, left)
 
     if not journal.is_clean:
         await journal.commit()
     inbox.left_at = session.state.n if waiting else None
 
 
-async def record_admission(session: Session, row: Waiting, events: Sequence[AnyEvent]) -> None:
+async def record_admission(
+    session: Session, row: Waiting, events: Sequence[AnyEvent], left: Actions | None = None
+) -> None:
     """Record that this message was taken in as these events, with what follows from it: grants, and
-    replies to commands. Raises StaleSession, StoreUnavailable."""
+    replies to commands. `left` are the buttons that stay where one was pressed. Raises
+    StaleSession, StoreUnavailable."""
     body = row.inbound.body
     if isinstance(body, Command) and body.name == "stop" and not _is_refused(events):
         events = await _stop_below(session, row.principal, events)
@@ -74,7 +80,7 @@ async def record_admission(session: Session, row: Waiting, events: Sequence[AnyE
     for event in events:
         if isinstance(event, MessageDeleted) and event.withdrawn:
             session.journal.mark_admitted(event.withdrawn)
-    _reply_to_commands(session, row, events)
+    _reply_to_commands(session, row, events, left)
     for event in events:
         if isinstance(event, CommandRun) and event.to is not None:
             await _go_on_at(session, event.to, row.inbound.address)
@@ -115,7 +121,9 @@ def _is_refused(events: Sequence[AnyEvent]) -> bool:
     return any(isinstance(event, CommandRun) and event.refused for event in events)
 
 
-def _reply_to_commands(session: Session, row: Waiting, events: Sequence[AnyEvent]) -> None:
+def _reply_to_commands(
+    session: Session, row: Waiting, events: Sequence[AnyEvent], left: Actions | None
+) -> None:
     """Send the reply of a command; a button hears what became of its press. A stop is answered by
     the end of its turn."""
     inbound = row.inbound
@@ -123,7 +131,7 @@ def _reply_to_commands(session: Session, row: Waiting, events: Sequence[AnyEvent
     if isinstance(inbound.body, Command) and inbound.body.turn:
         refusal = next((event.reply for event in runs if event.refused), "")
         is_over = not refusal or refusal == OUT_OF_DATE
-        session.journal.enqueue_press(inbound, refusal, removes_buttons=is_over)
+        session.journal.enqueue_press(inbound, refusal, removes_buttons=is_over, left=left)
         runs = [event for event in runs if not event.refused]
     turn = session.state.turn
     if turn is not None and turn.stopped:
@@ -161,13 +169,33 @@ def _remember_grants(session: Session, events: Sequence[AnyEvent]) -> None:
             session.journal.add_changes((grant,))
 
 
-async def _use_log(session: Session, row: Waiting) -> list[AnyEvent]:
+async def _use_log(session: Session, row: Waiting) -> tuple[list[AnyEvent], Actions | None]:
     """The events of what needs the whole log: to go back in it, to branch off, or to send an answer
-    of it as a file."""
+    of it as a file; and the buttons that stay below that answer."""
     await session.journal.commit()
     state = session.state
     log = await session.runtime.store.events(session.name)
     past = RewindView(session.name, log, state.zone)
+    left = await _list_left(session, row.inbound.body, past)
+    return await _read_back(session, row, past), left
+
+
+async def _list_left(session: Session, body: Body, past: RewindView) -> Actions | None:
+    """What is offered below an answer still, once its document was asked for by a button: its
+    changes can be undone as long as it is the last turn."""
+    last = past.turns_at(len(past.log))[:1]
+    if not isinstance(body, Command) or body.name != "document" or not body.turn or not last:
+        return None
+    opened = past.log[last[0].n - 1]
+    asked = last[0].said[0]
+    if asked.inbox_id != body.turn or asked.principal.kind == "clock":
+        return None
+    if not await session.runtime.undo.has_changes(session.name, opened.at):
+        return None
+    return Actions(body.turn, ("undo",))
+
+
+async def _read_back(session: Session, row: Waiting, past: RewindView) -> list[AnyEvent]:
     body = row.inbound.body
     name = body.name if isinstance(body, Command) else ""
     try:
@@ -178,8 +206,8 @@ async def _use_log(session: Session, row: Waiting) -> list[AnyEvent]:
         if name == "branch":
             return [await _branch(session, row, past)]
         if name == "uncompact":
-            return plan_uncompact(state, row, past)
-        events = plan_rewind(state, row, past)
+            return plan_uncompact(session.state, row, past)
+        events = plan_rewind(session.state, row, past)
         return await session.runtime.undo.undo_turns(session.name, row.principal, events)
     except Refused as error:
         return [make_refusal(row, str(error))]

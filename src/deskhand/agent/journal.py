@@ -192,9 +192,12 @@ class Journal:
             outgoing = replace(outgoing, unasked=_find_disturbed(turn, to))
         self._outbox.append(self._runtime.secrets.redact_outgoing(outgoing))
 
-    def enqueue_press(self, inbound: Inbound, words: str, *, removes_buttons: bool) -> None:
+    def enqueue_press(
+        self, inbound: Inbound, words: str, *, removes_buttons: bool, left: Actions | None = None
+    ) -> None:
         """Owe an answer to who pressed a button, with `words` where it did nothing. The buttons of
-        its message are removed, unless somebody else may press them still."""
+        its message are removed, up to those that are `left`, unless somebody else may press them
+        still."""
         parts = (Text(words, LOCAL),) if words else ()
         outgoing = Outgoing(
             f"{self.session}#press.{inbound.external_id}",
@@ -202,6 +205,7 @@ class Journal:
             parts,
             inbound.external_id,
             pressed=inbound.reply_to if removes_buttons else "",
+            left=left if removes_buttons else None,
         )
         if parts or outgoing.pressed:
             self._outbox.append(outgoing)

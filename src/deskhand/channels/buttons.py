@@ -7,11 +7,12 @@ second has typed the command.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import get_args
 
 import msgspec
 
-from ..types.commit import ActionName, Choices, Outgoing
+from ..types.commit import ActionName, Actions, Choices, Outgoing
 from ..types.identity import Answer, Command
 from .pieces import Piece, find_button_label, has_buttons
 
@@ -46,8 +47,27 @@ def list_buttons(outgoing: Outgoing, piece: Piece) -> list[Button]:
         return [_make_answer_button(ask, choice) for choice in ask.choices]
     if outgoing.actions is None:
         return []
-    about = f"{_TURN_PREFIX}{outgoing.actions.turn}"
-    return [Button(about, name, _ACTION_LABELS[name]) for name in piece.actions]
+    return list_action_buttons(Actions(outgoing.actions.turn, piece.actions))
+
+
+def list_action_buttons(actions: Actions | None) -> list[Button]:
+    """The buttons of these commands about a turn, in order."""
+    if actions is None:
+        return []
+    about = f"{_TURN_PREFIX}{actions.turn}"
+    return [Button(about, name, _ACTION_LABELS[name]) for name in actions.names]
+
+
+def encode_buttons(
+    buttons: Sequence[Button], is_too_long: Callable[[str], bool]
+) -> list[tuple[Button, str]]:
+    """Each button with what it sends. A choice that is too long for that is read off the button as
+    it is pressed: it sends `#` and its number, and so does a choice that looks like one."""
+    found = []
+    for i, button in enumerate(buttons):
+        is_numbered = button.choice.startswith("#") or is_too_long(button.data)
+        found.append((button, f"{button.about} #{i}" if is_numbered else button.data))
+    return found
 
 
 def _make_answer_button(ask: Choices, choice: str) -> Button:

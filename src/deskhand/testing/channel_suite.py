@@ -385,6 +385,26 @@ async def a_button_is_a_command_of_who_presses(stage: Stage) -> None:
         assert [each.strip() for each in (await stage.said())] == ["It failed."]
 
 
+async def a_used_button_leaves_the_others(stage: Stage) -> None:
+    """What was pressed is gone, and what can be done still is offered as before."""
+    channel, here = await _place(stage)
+    offered = replace(saying(here, "It is done."), actions=Actions(9, ("retry", "undo")))
+    await channel.send(offered, "")
+    pressed = await press(stage, channel, "Try again")
+    if pressed is None:
+        return
+    left = Actions(9, ("undo",))
+    done = Outgoing("k2", here, (), pressed.external_id, pressed=pressed.reply_to, left=left)
+    await channel.send(done, "")
+    assert list(await stage.buttons()) == ["Undo changes"]
+    assert [each.strip() for each in (await stage.said())] == ["It is done."]
+    pressed = await press(stage, channel, "Undo changes")
+    assert pressed is not None and pressed.body == Command("undo", turn=9)
+    done = Outgoing("k3", here, (), pressed.external_id, pressed=pressed.reply_to)
+    await channel.send(done, "")
+    assert list(await stage.buttons()) == []
+
+
 async def a_long_answer_offers_a_document(stage: Stage) -> None:
     """Below the last of its messages, and not where three are enough."""
     channel, here = await _place(stage)
@@ -416,5 +436,6 @@ CASES: tuple[Case, ...] = (
     a_message_is_changed_in_place,
     that_it_is_typing_is_no_message,
     a_button_is_a_command_of_who_presses,
+    a_used_button_leaves_the_others,
     a_long_answer_offers_a_document,
 )

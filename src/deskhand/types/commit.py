@@ -55,8 +55,9 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     that they are in: what is sent is a voice message then. A `reaction` is an emoji that is set on
     the message `reply_to`, and nothing is said. `unasked`: nobody waits for it, since a job says
     it; it is the person in whose chat it is said, '' where that is another's. `actions` are offered
-    as buttons below it. `pressed` is a message with such buttons, which are removed: one of them
-    was pressed, and `reply_to` is that press. Its parts answer who pressed; there may be none.
+    as buttons below it. `pressed` is a message with such buttons, which are removed, except those
+    of `left`: one of them was pressed, and `reply_to` is that press. Its parts answer who pressed;
+    there may be none.
     """
 
     key: str
@@ -71,6 +72,7 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     unasked: str | None = None
     actions: Actions | None = None
     pressed: str = ""
+    left: Actions | None = None
 
 
 OutboxState = Literal["drafting", "deferred", "pending", "sending", "sent", "failed"]

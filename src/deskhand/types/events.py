@@ -90,9 +90,9 @@ class Reacted(Event, frozen=True, tag="reacted"):
 class CommandRun(Event, frozen=True, tag="command_run"):
     """A chat command was carried out, or was not (`refused`); `reply` is what the person saw. A
     stop has the newest message of the inbox (`behind`): what was stopped may have put its result
-    there before. A handoff has where the conversation goes on (`to`). `turn` is the turn whose
-    button was pressed, 0 where it was typed (see `identity.Command`). `file` is what was sent with
-    the reply."""
+    there before. A handoff has where the conversation goes on (`to`). `file` is what was sent with
+    the reply. `turn` is the turn whose button was pressed, where that sent its document (`file`),
+    or where it could do nothing any more (`refused`); 0 for all else, also for other buttons."""
 
     inbox_id: int
     principal: Principal

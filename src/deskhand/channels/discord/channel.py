@@ -43,6 +43,7 @@ from ..base import (
     Speaking,
     Typing,
 )
+from ..buttons import list_action_buttons
 from ..group_rules import GroupRules
 from ..health_record import HealthRecord
 from ..incoming_files import MAX_DOWNLOAD_BYTES
@@ -57,6 +58,7 @@ from .markdown import write_markdown
 from .reader import EPOCH_MS, Json, Reader
 from .translate import (
     MAX_LABEL_CHARS,
+    arrange_buttons,
     make_change,
     make_message,
     make_voice_message,
@@ -320,8 +322,9 @@ class DiscordChannel:
     async def send(self, outgoing: Outgoing, mark: str) -> str:
         if outgoing.pressed:
             path = f"/channels/{outgoing.address.chat}/messages/{outgoing.pressed}"
+            left = arrange_buttons(list_action_buttons(outgoing.left))
             with suppress(SendRefused):  # it is gone
-                await self._call("PATCH", path, {"components": []})
+                await self._call("PATCH", path, {"components": left})
         if outgoing.pressed and not outgoing.parts:
             return outgoing.reply_to
         return await self._deliver(outgoing, mark, "")

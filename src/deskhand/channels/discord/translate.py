@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
 from ...types.commit import Outgoing
 from ...types.errors import ChannelError, LoginRefused, SendRefused
-from ..buttons import list_buttons
+from ..buttons import Button, encode_buttons, list_buttons
 from ..ogg_duration import OggVoice
 from ..pieces import Piece
 from ..web_api import ApiFault
@@ -112,20 +113,24 @@ def make_change(outgoing: Outgoing, piece: Piece) -> dict[str, Any]:
 
 
 def make_buttons(outgoing: Outgoing, piece: Piece) -> list[dict[str, Any]]:
-    """The buttons below this piece. What is too long for the id of one is read off it: it sends the
-    number of the answer then."""
-    buttons = []
-    for i, button in enumerate(list_buttons(outgoing, piece)):
-        custom = button.data
-        if button.choice.startswith("#") or len(custom) > MAX_CUSTOM_ID_CHARS:
-            custom = f"{button.about} #{i}"
-        buttons.append(
-            {
-                "type": 2,
-                "style": _STYLES.get(button.answer, 2),
-                "label": button.label[:MAX_LABEL_CHARS],
-                "custom_id": custom,
-            }
-        )
-    rows = [buttons[i : i + _ROW] for i in range(0, len(buttons), _ROW)]
+    """The buttons below this piece."""
+    return arrange_buttons(list_buttons(outgoing, piece))
+
+
+def arrange_buttons(buttons: Sequence[Button]) -> list[dict[str, Any]]:
+    """These buttons in rows."""
+    components = [
+        {
+            "type": 2,
+            "style": _STYLES.get(button.answer, 2),
+            "label": button.label[:MAX_LABEL_CHARS],
+            "custom_id": custom,
+        }
+        for button, custom in encode_buttons(buttons, _is_too_long)
+    ]
+    rows = [components[i : i + _ROW] for i in range(0, len(components), _ROW)]
     return [{"type": 1, "components": row} for row in rows]
+
+
+def _is_too_long(custom: str) -> bool:
+    return len(custom) > MAX_CUSTOM_ID_CHARS

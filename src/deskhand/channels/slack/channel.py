@@ -40,7 +40,7 @@ from ..base import (
     Room,
     Speaking,
 )
-from ..buttons import list_buttons
+from ..buttons import list_action_buttons, list_buttons
 from ..group_rules import GroupRules
 from ..health_record import HealthRecord
 from ..incoming_files import MAX_DOWNLOAD_BYTES
@@ -54,7 +54,13 @@ from ..webhook import PostedEvents, make_webhook_address
 from .history import History
 from .reader import Json, Reader, make_message_id, parse_message_ts
 from .signature import read_posted, verify_slack
-from .translate import call_slack, make_blocks, make_fallback, translate_error
+from .translate import (
+    call_slack,
+    make_blocks,
+    make_button_blocks,
+    make_fallback,
+    translate_error,
+)
 
 log = logging.getLogger(__name__)
 
@@ -250,7 +256,7 @@ class SlackChannel:
 
     async def send(self, outgoing: Outgoing, mark: str) -> str:
         if outgoing.pressed:
-            await self._remove_buttons(outgoing.address, outgoing.pressed)
+            await self._remove_buttons(outgoing)
         if outgoing.pressed and not outgoing.parts:
             return outgoing.reply_to
         return await self._deliver(outgoing, mark, "")
@@ -266,15 +272,19 @@ class SlackChannel:
             about = {"channel": address.chat, "ts": ts}
             await self._call("chat.delete", about, harmless=("message_not_found",))
 
-    async def _remove_buttons(self, address: Address, message_id: str) -> None:
-        """Let the message stand without its buttons, where it was pressed since the start: Slack
-        takes all of its blocks or none."""
-        blocks = self._pressed.get(message_id)
+    async def _remove_buttons(self, outgoing: Outgoing) -> None:
+        """Let the message stand with the buttons that are left, where it was pressed since the
+        start: Slack takes all of its blocks or none."""
+        blocks = self._pressed.get(outgoing.pressed)
         if blocks is not None:
-            left = [each for each in blocks if each.get("type") != "actions"]
-            about = {"channel": address.chat, "ts": parse_message_ts(message_id), "blocks": left}
+            words = [each for each in blocks if each.get("type") != "actions"]
+            about = {
+                "channel": outgoing.address.chat,
+                "ts": parse_message_ts(outgoing.pressed),
+                "blocks": [*words, *make_button_blocks(list_action_buttons(outgoing.left))],
+            }
             await self._call("chat.update", about, harmless=_GONE)
-            self._pressed.pop(message_id, None)
+            self._pressed.pop(outgoing.pressed, None)
 
     async def acknowledge(self, inbound: Inbound) -> None:
         of = inbound.body.of if isinstance(inbound.body, Edit) else inbound.external_id

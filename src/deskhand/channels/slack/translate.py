@@ -88,9 +88,14 @@ def make_blocks(rich: Rich, buttons: Sequence[Button] = ()) -> list[dict[str, An
     blocks: list[dict[str, Any]] = []
     if sections:
         blocks.append({"type": "rich_text", "elements": sections})
-    if buttons:
-        blocks.append({"type": "actions", "elements": _make_buttons(buttons)})
-    return blocks
+    return [*blocks, *make_button_blocks(buttons)]
+
+
+def make_button_blocks(buttons: Sequence[Button]) -> list[dict[str, Any]]:
+    """The block of these buttons; none without a button."""
+    if not buttons:
+        return []
+    return [{"type": "actions", "elements": _make_buttons(buttons)}]
 
 
 def _make_elements(text: str, spans: tuple[Span, ...]) -> list[dict[str, Any]]:

@@ -41,6 +41,7 @@ from ..base import (
     Speaking,
     Typing,
 )
+from ..buttons import list_action_buttons
 from ..group_rules import GroupRules
 from ..health_record import HealthRecord
 from ..long_sends import LongSends
@@ -52,6 +53,7 @@ from ..webhook import PostedEvents, make_webhook_address
 from .mini_app import make_page_address, read_person
 from .reader import PRESS_PREFIX, Reader, make_message_id, parse_message_number
 from .translate import (
+    arrange_buttons,
     make_entity,
     make_keyboard,
     parse_chat_id,
@@ -269,7 +271,7 @@ class TelegramChannel:
         if outgoing.reply_to.startswith(PRESS_PREFIX):
             words = "".join(part.text for part in outgoing.parts if isinstance(part, Text))
             if outgoing.pressed:
-                await self._remove_buttons(outgoing.address, outgoing.pressed)
+                await self._remove_buttons(outgoing)
             is_heard = await self._answer_press(outgoing.reply_to.removeprefix(PRESS_PREFIX), words)
             if is_heard or not words:
                 return outgoing.reply_to
@@ -447,13 +449,17 @@ class TelegramChannel:
                 raise
         return await self._bot.send_document(chat, data, **about)
 
-    async def _remove_buttons(self, address: Address, message_id: str) -> None:
-        """Let the message stand without its buttons; nothing happens where it is gone."""
-        number = parse_message_number(message_id)
+    async def _remove_buttons(self, outgoing: Outgoing) -> None:
+        """Let the message that was pressed stand with the buttons that are left; nothing happens
+        where it is gone."""
+        number = parse_message_number(outgoing.pressed)
+        keyboard = arrange_buttons(list_action_buttons(outgoing.left))
         async with self._translate_errors():
             await self._open()
             with suppress(faults.BadRequest):  # it is gone, or has none
-                await self._bot.edit_message_reply_markup(parse_chat_id(address), number)
+                await self._bot.edit_message_reply_markup(
+                    parse_chat_id(outgoing.address), number, reply_markup=keyboard
+                )
 
     async def _answer_press(self, query: str, words: str) -> bool:
         """Answer a pressed button. False when it was pressed too long ago for that."""

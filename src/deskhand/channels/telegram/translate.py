@@ -5,6 +5,7 @@ All of it pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +16,7 @@ from telegram import error as faults
 from ...types.commit import Outgoing
 from ...types.errors import ChannelError, LoginRefused, SendRefused
 from ...types.identity import Address
-from ..buttons import list_buttons
+from ..buttons import Button, encode_buttons, list_buttons
 from ..pieces import Piece
 from ..rich_text import Span
 from .reader import parse_message_number
@@ -77,15 +78,23 @@ def make_entity(span: Span) -> telegram.MessageEntity:
 
 
 def make_keyboard(outgoing: Outgoing, piece: Piece) -> telegram.InlineKeyboardMarkup | None:
-    """The buttons below this piece. What is too long for the data of one is read off it: it sends
-    the number of the answer then."""
-    row: list[telegram.InlineKeyboardButton] = []
-    for i, button in enumerate(list_buttons(outgoing, piece)):
-        data = button.data
-        if button.choice.startswith("#") or len(data.encode()) > MAX_DATA_BYTES:
-            data = f"{button.about} #{i}"
-        row.append(telegram.InlineKeyboardButton(button.label, callback_data=data))
+    """The buttons below this piece."""
+    width = 2 if outgoing.ask is None or outgoing.ask.approval else 1
+    return arrange_buttons(list_buttons(outgoing, piece), width)
+
+
+def arrange_buttons(
+    buttons: Sequence[Button], width: int = 2
+) -> telegram.InlineKeyboardMarkup | None:
+    """These buttons in rows of this many; None for none."""
+    row = [
+        telegram.InlineKeyboardButton(button.label, callback_data=data)
+        for button, data in encode_buttons(buttons, _is_too_long)
+    ]
     if not row:
         return None
-    width = 2 if outgoing.ask is None or outgoing.ask.approval else 1
     return telegram.InlineKeyboardMarkup([row[i : i + width] for i in range(0, len(row), width)])
+
+
+def _is_too_long(data: str) -> bool:
+    return len(data.encode()) > MAX_DATA_BYTES
