@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 
 from ..types.errors import ConfigError, SpeechError
+from ..types.page_texts import mark_text
 from . import espeak, recordings, whisper
 from .base import MAX_SAY_CHARS, Heard, OnShare, Recording, Sound, Speech, Voice, ignore_share
 from .espeak import say_with_espeak
@@ -79,9 +80,13 @@ class LocalSpeech:
         except ConfigError as error:
             return str(error)
         if not here:
-            return f"the weights {self._model!r} are not here: {PULL} {self._model}"
+            return mark_text("the weights {weights} are not here: {command} {model}").format(
+                weights=repr(self._model), command=PULL, model=self._model
+            )
         if not self._model and not self._files.list_present("hear", language):
-            return f"there are no weights here that hear{_in(language)}: {PULL}"
+            if language:
+                return f"there are no weights here that hear{_in(language)}: {PULL}"
+            return mark_text("there are no weights here that hear: {command}").format(command=PULL)
         return ""
 
     async def say(self, text: str, voice: Voice = Voice()) -> Sound:  # noqa: B008 -- it is frozen

@@ -1,7 +1,7 @@
 // Whether all is well, in a sentence; what to do about what is not; and, folded, the details.
 
 import { capitalize, formatDateTime } from "../format.js";
-import { t, tCount, tRich, tServer } from "../language.js";
+import { language, t, tCount, tRich, tServer } from "../language.js";
 import { html, useEffect } from "../lib.js";
 import { hasScope, health } from "../state.js";
 import { Folded, Loaded, useFetch } from "./parts.js";
@@ -91,6 +91,32 @@ const ADVICE = [
     command: "deskhand logs",
   },
 ];
+/** What the parts and the checks are called. */
+const NAMES = {
+  home: t("home folder"),
+  disk: t("disk"),
+  store: t("database"),
+  database: t("database"),
+  configuration: t("configuration"),
+  people: t("people"),
+  channels: t("channels"),
+  models: t("models"),
+  sandbox: t("sandbox"),
+  documents: t("documents"),
+  search: t("search"),
+  secrets: t("secrets"),
+  tools: t("tools"),
+  packages: t("packages"),
+  desktop: t("desktop"),
+  voice: t("voice"),
+  clock: t("clock"),
+  owed: t("messages to send"),
+  web: t("page"),
+  jobs: t("jobs"),
+  alerts: t("alerts"),
+};
+// In English they are called as in a terminal.
+const nameOf = ({ name }) => (language === "en" ? name : (NAMES[name] ?? name));
 /** Where on these pages something can be done about a check. */
 const CHECK_PAGES = {
   models: ["models", t("Models and skills")],
@@ -165,7 +191,7 @@ function describePart(part, check) {
 
 const describeCheck = (check, i) => ({
   id: `${check.name} ${i}`,
-  title: capitalize(check.name),
+  title: capitalize(nameOf(check)),
   text: tServer(check.text),
   advice: check.remedy ? "" : t("Correct this, and look again."),
   page: CHECK_PAGES[check.name],
@@ -243,7 +269,7 @@ const PartRows = ({ parts }) => html`
         (one) => html`
           <li key=${one.name}>
             <span class="grow">
-              <strong>${one.name}</strong>
+              <strong>${nameOf(one)}</strong>
               <span class="small muted">
                 ${[
                   tServer(one.detail),
@@ -300,7 +326,7 @@ const CheckRows = ({ checks }) => html`
       (one, i) => html`
         <li key=${i}>
           <span class="grow">
-            <strong>${one.name}</strong>
+            <strong>${nameOf(one)}</strong>
             <span class="small muted">${tServer(one.text)}</span>
             ${
               one.remedy &&
