@@ -32,6 +32,9 @@ TOO_MANY_ASKS = (
     "go on."
 )
 
+CHANGED = mark_text("the call has changed since it was approved; ask again")
+EXPIRED = mark_text("the approval has expired; ask again if the call is still needed")
+
 Choice = Literal["once", "always", "no", "never", "each"]
 _CHOICE_WORDS: tuple[tuple[Choice, str], ...] = (
     ("once", "yes y ok okay once allow"),
@@ -164,9 +167,9 @@ def make_answer_event(
 def find_lapse(same: bool, age_s: float) -> str:
     """Why a yes that was given so long ago, to the `same` or not, does not hold; '' if it does."""
     if not same:
-        return mark_text("the call has changed since it was approved; ask again")
+        return CHANGED
     if age_s > EXECUTE_WITHIN_S:
-        return mark_text("the approval has expired; ask again if the call is still needed")
+        return EXPIRED
     return ""
 
 

@@ -57,6 +57,7 @@ class AgentPolicy(msgspec.Struct, frozen=True):
 
 Check = Callable[[Case, AgentPolicy], Decision | None]
 """Looks at one call; None if it has nothing to say about it."""
+STRICT_REASON = mark_text("this conversation asks before every tool; /approval off ends that")
 
 
 class CheckResult(msgspec.Struct, frozen=True):
@@ -102,9 +103,7 @@ def approval_mode(case: Case, policy: AgentPolicy) -> Decision | None:
     """Ask before every tool but the safe ones, in a conversation with `/approval on`."""
     if not case.strict or case.tool in SAFE_TOOLS:
         return None
-    return Decision(
-        "ask", mark_text("this conversation asks before every tool; /approval off ends that")
-    )
+    return Decision("ask", STRICT_REASON)
 
 
 def commands_need_names(case: Case, policy: AgentPolicy) -> Decision | None:
