@@ -14,8 +14,8 @@ from ..web.screen_views import Screen, ScreenView
 from .app import App
 
 ELSEWHERE = mark_text(
-    "The agent of this conversation works in another process of Deskhand. What "
-    "it sees cannot be watched from here."
+    "The agent of this conversation works in another process of Deskhand. If it has a page or the "
+    "desktop open, that cannot be watched from here."
 )
 WITHHELD = mark_text("What is open here is only for some of those who read this conversation.")
 
