@@ -150,7 +150,7 @@ def _meet_on_telegram(page: Page, portal: BlockingPortal, platform: TelegramServ
     code = reply(platform, r"[A-Z0-9]{8}")[0]
     page.goto(f"{page.url.partition('#')[0]}#/settings/people")
     row = page.get_by_role("listitem").filter(has_text=code)
-    row.get_by_label("As").select_option("this is me")
+    row.get_by_label("Role").select_option("this is me")
     row.get_by_role("button", name="Approve").click()
     reply(platform, "you are my owner now")
     portal.call(platform.chats.says, ADA, "and who are you?")

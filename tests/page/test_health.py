@@ -82,7 +82,7 @@ def test_nothing_is_said_to_be_well_before_it_was_looked_at(routed_page: Page) -
     page.route("**/health", lambda route: route.fulfill(json=make_health(WELL)))
     page.route("**/api/setup/checks", lambda route: held.append(route))
     page.goto("/#/settings/health")
-    expect(page.locator(".verdict")).to_contain_text("Looking at everything…")
+    expect(page.locator(".verdict")).to_contain_text("Looking at everything …")
     held[0].fulfill(json=[GOOD])
     expect(page.locator(".verdict")).to_have_text("All is well.")
 

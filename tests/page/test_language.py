@@ -56,6 +56,15 @@ def read(file: Path) -> dict[str, Any]:
     return said
 
 
+def test_the_english_texts_are_written_alike() -> None:
+    """A space before the dots, and a link in the documents is part of its sentence: the page shows
+    its words alone."""
+    texts = page_texts.collect()
+    assert [text for text in texts if re.search(r"[a-z]…", text)] == []
+    rows = (page_texts.ROOT / "docs" / "configuration.md").read_text().splitlines()
+    assert [row for row in rows if re.search(r": \[[^\]]*\]\([^)]*\)\. \|$", row)] == []
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_language_has_every_text_and_no_other(file: Path) -> None:
     texts = page_texts.collect()

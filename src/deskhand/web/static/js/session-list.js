@@ -211,7 +211,7 @@ const readPage = ({ sessions: rows, more }) => ({ rows, next: more });
 function ShelfRows({ path }) {
   const { rows, more, error, next } = usePages(path, readPage);
   if (error) return html`<p class="hint" role="alert">${error.message}</p>`;
-  if (rows?.length === 0) return html`<p class="hint">${t("Nothing is here.")}</p>`;
+  if (rows?.length === 0) return html`<p class="hint">${t("Nothing here.")}</p>`;
   return html`
     <ul>
       ${(rows ?? []).map(

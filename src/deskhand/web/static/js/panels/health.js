@@ -230,7 +230,7 @@ function describeAll(data, findings, examined) {
     `;
   if (data.status === "starting")
     return html`<span class="spin"></span> <strong>${t("Deskhand is starting.")}</strong>`;
-  if (!examined) return html`<span class="spin"></span> ${t("Looking at everything…")}`;
+  if (!examined) return html`<span class="spin"></span> ${t("Looking at everything …")}`;
   return html`<span class="dot good"></span> <strong>${t("All is well.")}</strong>`;
 }
 
@@ -348,7 +348,7 @@ const CheckRows = ({ checks }) => html`
 
 const Facts = ({ data }) => html`
   <dl class="facts">
-    <dt>${t("Version")}</dt>
+    <dt>${t("Version of Deskhand")}</dt>
     <dd>${data.version || "–"}</dd>
     <dt>${t("Model")}</dt>
     <dd>${data.provider ? `${data.provider}/${data.model}` : data.model || t("none")}</dd>

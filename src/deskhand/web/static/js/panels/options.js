@@ -76,7 +76,7 @@ function SessionOptions({ name, state }) {
         </select>
       </label>
       <label class="field">
-        <span>${t("Thinking")}</span>
+        <span>${t("Effort")}</span>
         <select
           class="input"
           value=${options.thinking ?? ""}
@@ -168,7 +168,7 @@ function SessionOptions({ name, state }) {
       </form>
       <${Section} title=${t("Used so far")}>
         <dl class="facts">
-          <dt>${t("Read")}</dt>
+          <dt>${t("Read by the model")}</dt>
           <dd>
             ${
               usage?.cached_tokens
@@ -179,7 +179,7 @@ function SessionOptions({ name, state }) {
                 : t("{amount} tokens", { amount: formatCount(usage?.input_tokens) })
             }
           </dd>
-          <dt>${t("Written")}</dt>
+          <dt>${t("Written by the model")}</dt>
           <dd>${t("{amount} tokens", { amount: formatCount(usage?.output_tokens) })}</dd>
           ${
             usage &&

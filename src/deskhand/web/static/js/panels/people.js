@@ -159,7 +159,7 @@ function drawPairing(one, { approvePairing, nobody, applyChange }) {
         </span>
       </span>
       <form class="row" onSubmit=${approvePairing(one.code)}>
-        <select class="input" name="role" required aria-label=${t("As")}>
+        <select class="input" name="role" required aria-label=${t("Role")}>
           ${
             nobody &&
             html`<option value="">${t("choose a role")}</option><option value=${SELF}>${t("this is me")}</option>`

@@ -213,7 +213,7 @@ function Owners({ team, change }) {
       <li class="small muted">${hasScope("chat") && t("Drag a task to a column, or onto a name:")}</li>
       ${[NOBODY, ...activeNames(team)].map(
         (name) => html`
-          <${Drop} key=${name} as="li" class="tag" label=${name || t("Anybody")} onTask=${assign(name)}>
+          <${Drop} key=${name} as="li" class="tag" label=${name || t("anybody")} onTask=${assign(name)}>
             ${name || t("anybody")}
           <//>
         `,
