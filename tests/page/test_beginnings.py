@@ -137,3 +137,22 @@ def test_on_a_phone_the_page_that_is_open_is_in_sight(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto("/#/settings/health")
     expect(page.get_by_role("link", name="Health", exact=True)).to_be_in_viewport(ratio=1)
+
+
+def test_ten_thousand_rows_are_drawn_in_parts(routed_page: Page) -> None:
+    page = routed_page
+    count = 10_000
+    tokens = [
+        {"id": str(i), "name": f"token {i}", "kind": "token", "user": "ann", "scopes": ["read"]}
+        for i in range(count)
+    ]
+    tools = [{"name": f"tool_{i}", "description": "Look.", "effect": "none"} for i in range(count)]
+    answer_with(page, {"tokens": tokens, "tools": tools})
+    for place, first, last in (("people", "token 0", "token 99"), ("models", "tool_0", "tool_99")):
+        page.goto(f"/#/settings/{place}")
+        expect(page.get_by_text(first, exact=True)).to_be_visible()
+        expect(page.get_by_text(last, exact=True)).to_have_count(1)
+        assert page.locator("#page li").count() < 400
+        page.get_by_role("button", name="Show more (9900 left)").click()
+        expect(page.get_by_text(last.replace("99", "599"), exact=True)).to_have_count(1)
+        assert page.locator("#page li").count() < 900

@@ -8,7 +8,7 @@ import { html, useEffect } from "../lib.js";
 import { asks } from "../list.js";
 import { announce, attempt, hasScope, sessionHref } from "../state.js";
 import { Access } from "./access.js";
-import { ConfirmButton, Empty, Loaded, Section, useFetch } from "./parts.js";
+import { ConfirmButton, Empty, Loaded, Rows, Section, useFetch } from "./parts.js";
 import { StepButton } from "./suggestion.js";
 
 const WORDS = {
@@ -49,7 +49,7 @@ export function Approvals() {
         <${Loaded} result=${waiting} what=${t("approvals")}>
           ${(all) =>
             all.length
-              ? html`<ul class="rows">${all.map((one) => drawWaiting(one, answerAsk))}</ul>`
+              ? html`<${Rows} rows=${all} draw=${(one) => drawWaiting(one, answerAsk)} />`
               : html`
                   <${Empty}>
                     <span>
@@ -69,7 +69,7 @@ export function Approvals() {
         <${Loaded} result=${grants} what=${t("standing answers")}>
           ${(all) =>
             all.length
-              ? html`<ul class="rows">${all.map((one) => drawGrant(one, revokeGrant))}</ul>`
+              ? html`<${Rows} rows=${all} draw=${(one) => drawGrant(one, revokeGrant)} />`
               : html`<${Empty}>${t(
                   "No standing answers. Choose “Always allow exactly this” when you are asked, and you are not asked for the same again.",
                 )}<//>`}

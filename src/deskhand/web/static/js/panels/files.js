@@ -8,7 +8,7 @@ import { html, useRef, useState } from "../lib.js";
 import { currentAgent, fileQuery, openPreview, workspaceFile } from "../preview.js";
 import { announce, attempt, hasScope, route } from "../state.js";
 import { Gallery } from "./gallery.js";
-import { Empty, Loaded, useFetch } from "./parts.js";
+import { Empty, Loaded, Rows, useFetch } from "./parts.js";
 
 const VIEWS = { workspace: t("Workspace"), made: t("Made here") };
 
@@ -119,9 +119,11 @@ function Workspace() {
         ${(entries) =>
           entries.length
             ? html`
-                <ul class="list">
-                  ${entries.toSorted(compareEntries).map((one) => drawEntry(one, setFolder))}
-                </ul>
+                <${Rows}
+                  class="list"
+                  rows=${entries.toSorted(compareEntries)}
+                  draw=${(one) => drawEntry(one, setFolder)}
+                />
               `
             : html`
                 <${Empty}>

@@ -5,7 +5,7 @@ import { formatCount } from "../format.js";
 import { t, tCount, tServer } from "../language.js";
 import { html, useState } from "../lib.js";
 import { announce, attempt, hasScope } from "../state.js";
-import { Empty, Loaded, Section, submitFields, useFetch } from "./parts.js";
+import { Empty, Loaded, Rows, Section, submitFields, useFetch } from "./parts.js";
 import { StepButton } from "./suggestion.js";
 
 const MANY_CHARS = 120; // of a sentence: from there on it lists what the model may give
@@ -101,7 +101,7 @@ export function Models() {
         <${Loaded} result=${skills} what=${t("skills")}>
           ${(all) =>
             all.length
-              ? html`<ul class="rows">${all.map(drawSkill)}</ul>`
+              ? html`<${Rows} rows=${all} draw=${drawSkill} />`
               : html`<${Empty}>${t("There are no skills yet. Write one for what you would otherwise explain again and again.")}<//>`}
         <//>
       <//>
@@ -136,7 +136,7 @@ export function Models() {
         note=${t("What an agent can do, and what that does to the world.")}
       >
         <${Loaded} result=${tools} what=${t("tools")}>
-          ${(all) => html`<ul class="rows">${all.map(drawTool)}</ul>`}
+          ${(all) => html`<${Rows} rows=${all} draw=${drawTool} />`}
         <//>
       <//>
     </div>

@@ -94,6 +94,12 @@ export function useSomeRows(rows, first, step = 100) {
   return [rows.slice(0, most), button];
 }
 
+/** A list of as many rows as there may be: the first of them are drawn, and more on request. */
+export function Rows({ rows, draw, class: name = "rows" }) {
+  const [shown, more] = useSomeRows(rows, 100, 500);
+  return html`<ul class=${name}>${shown.map(draw)}</ul>${more}`;
+}
+
 /** A button that must be pressed twice, so that nothing is lost by mistake. */
 export function ConfirmButton({ label, confirm, onYes, little = true }) {
   const [asked, setAsked] = useState(false);

@@ -10,6 +10,7 @@ import {
   ConfirmButton,
   Empty,
   Loaded,
+  Rows,
   Section,
   submitFields,
   svgDataUrl,
@@ -229,7 +230,7 @@ function Users({ found }) {
       }
       <${Loaded} result=${found} what=${t("people")}>
         ${(all) => html`
-          <ul class="rows">${all.map((one) => drawUser(one, applyChange, makeLink))}</ul>
+          <${Rows} rows=${all} draw=${(one) => drawUser(one, applyChange, makeLink)} />
         `}
       <//>
     <//>

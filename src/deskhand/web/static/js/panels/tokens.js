@@ -6,7 +6,7 @@ import { t } from "../language.js";
 import { html, useState } from "../lib.js";
 import { announce, attempt } from "../state.js";
 import { copyText } from "../text.js";
-import { ConfirmButton, Empty, Loaded, Section, submitFields } from "./parts.js";
+import { ConfirmButton, Empty, Loaded, Rows, Section, submitFields } from "./parts.js";
 
 const SCOPES = {
   read: t("read"),
@@ -57,7 +57,7 @@ export function Tokens({ found }) {
       <${Loaded} result=${found} what=${t("keys")}>
         ${(all) =>
           all.length
-            ? html`<ul class="rows">${all.map((one) => drawToken(one, revokeToken))}</ul>`
+            ? html`<${Rows} rows=${all} draw=${(one) => drawToken(one, revokeToken)} />`
             : html`<${Empty}>${t(
                 "No browser is signed in, and there is no token. Make one for a program or a script of yours that should use Deskhand.",
               )}<//>`}
