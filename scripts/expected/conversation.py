@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.page.conftest import answer, say
 
 from .houses import House
-from .rows import Part, ask, open_list, row
+from .rows import Part, ask, open_list, open_panel, row
 
 
 def _preview(page: Page) -> Locator:
@@ -162,7 +162,7 @@ def branches(page: Page, house: House) -> Part:
         page.get_by_text("Branched here").last.wait_for()
         say(page, words)
         answer(page, "Cefalù" if "sea" in words else "Liguria").wait_for()
-    page.get_by_role("button", name="Branches").click()
+    open_panel(page, "Branches")
     page.get_by_role("navigation", name="Branches").get_by_text("And not too far").wait_for()
     return None
 
@@ -215,7 +215,7 @@ def time_travel(page: Page, house: House) -> Part:
     if close.is_visible():
         close.click()
     ask(page, "Look at the notes, and pack")
-    page.get_by_role("button", name="Slider over").click()
+    open_panel(page, "Slider over")
     panel = page.get_by_role("complementary", name="Slider")
     panel.get_by_role("tab", name="Decisions").click()
     return None

@@ -48,6 +48,17 @@ def open_list(page: Page) -> None:
         button.click()
 
 
+def open_panel(page: Page, name: str) -> None:
+    """A panel beside the conversation; on a phone its button is in a menu."""
+    button = page.get_by_role("button", name=name)
+    if button.first.is_visible():
+        button.first.click()
+        return
+    page.get_by_role("button", name="What to do with this conversation").click()
+    page.get_by_role("menuitem", name="Show").click()
+    page.get_by_role("menuitem", name=name).click()
+
+
 def open_menu(page: Page, conversation: str) -> None:
     """The menu of a conversation in the list."""
     open_list(page)

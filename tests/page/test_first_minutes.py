@@ -195,7 +195,7 @@ def test_a_key_fits_into_its_field(page: Page) -> None:
         page.set_viewport_size({"width": width, "height": 800})
         for label in ("Key", "Base URL"):
             box = page.get_by_label(label, exact=True).bounding_box()
-            assert box is not None and box["width"] > 150, (label, width)
+            assert box is not None and box["width"] > 100, (label, width)
 
 
 def test_what_the_script_showed_becomes_a_task_of_the_model(page: Page) -> None:

@@ -125,6 +125,14 @@ def test_nothing_sticks_out_on_a_phone(browser: Browser, desk: Desk, signed: Sto
         context.close()
 
 
+def test_a_phone_shows_which_page_of_the_settings_is_open(page: Page) -> None:
+    page.set_viewport_size(PHONE)
+    tabs = page.get_by_role("navigation", name="Settings")
+    for name, place in (("Configuration", "settings"), ("Set up", "setup")):
+        page.goto(f"/#/settings/{place}")
+        expect(tabs.get_by_role("link", name=name)).to_be_in_viewport(ratio=1)
+
+
 def test_the_slider_and_hits_show_their_words_on_a_phone(page: Page) -> None:
     text = "a question that goes on for so long that one line of a phone does not hold it"
     say(page, text)

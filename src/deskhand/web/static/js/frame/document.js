@@ -151,6 +151,7 @@
       htmlLabels: false,
       flowchart: { htmlLabels: false },
       theme: dark ? "dark" : "neutral",
+      themeVariables: { dropShadow: "none", ...(dark && { edgeLabelBackground: "#1b201e" }) },
       fontFamily: "system-ui, sans-serif",
     });
     drawn += 1;
