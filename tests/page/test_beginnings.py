@@ -133,11 +133,6 @@ def test_where_mcp_servers_come_from_and_what_tools_are_for(routed_page: Page) -
     expect(page.get_by_label("Message to Deskhand")).to_have_value(re.compile("^Which MCP server"))
 
 
-def test_on_a_phone_the_page_that_is_open_is_in_sight(page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto("/#/settings/health")
-    expect(page.get_by_role("link", name="Health", exact=True)).to_be_in_viewport(ratio=1)
-
 
 def test_ten_thousand_rows_are_drawn_in_parts(routed_page: Page) -> None:
     page = routed_page
