@@ -133,7 +133,6 @@ def test_where_mcp_servers_come_from_and_what_tools_are_for(routed_page: Page) -
     expect(page.get_by_label("Message to Deskhand")).to_have_value(re.compile("^Which MCP server"))
 
 
-
 def test_ten_thousand_rows_are_drawn_in_parts(routed_page: Page) -> None:
     page = routed_page
     count = 10_000

@@ -10,6 +10,7 @@ import { Icon, IconButton } from "./icons.js";
 import { t, tCount, tData, tRich } from "./language.js";
 import { html, useEffect, useState } from "./lib.js";
 import { currentSession } from "./list.js";
+import { newOptions } from "./new-options.js";
 import { useFetch } from "./panels/parts.js";
 import { sendMessage } from "./sending.js";
 import { openSessionMenu } from "./session-row.js";
@@ -243,6 +244,7 @@ function FirstVisit() {
     <div class="empty first">
       <img src="/icon.svg" alt="" width="44" height="44" />
       <h2 class="welcome">${greet(setup?.person || currentUser.value.user)}</h2>
+      ${newOptions.value.folder && html`<p>${t("In the folder {folder}", { folder: newOptions.value.folder })}</p>`}
       <p class="muted">
         ${t(
           "Deskhand works on this machine with files and commands. It asks before it does what cannot be undone.",

@@ -1,12 +1,13 @@
 // One conversation in the list, and what can be done with it there.
 
-import { call, sessionPath } from "./api.js";
+import { call, get, sessionPath } from "./api.js";
 import { formatDateTime } from "./format.js";
 import { IconButton } from "./icons.js";
 import { t } from "./language.js";
 import { html } from "./lib.js";
 import { activity, folders } from "./list.js";
 import { openMenu } from "./menu.js";
+import { newOptions } from "./new-options.js";
 import { promptText } from "./prompt.js";
 import { openShare } from "./share.js";
 import {
@@ -197,10 +198,28 @@ export const eraseSession = (name) =>
     );
   });
 
-/** Rename a folder, or delete it: what is in it stays. */
+const CARRIED = ["model", "thinking", "preset", "system_prompt"];
+
+/** Begin a conversation in a folder, held as the latest one in it. */
+async function beginInFolder(folder) {
+  const query = `limit=1&brief=true&archived=false&folder=${encodeURIComponent(folder)}`;
+  const [latest] = (await get(`/api/sessions?${query}`)).sessions;
+  const held = latest ? await get(sessionPath(latest.name, "/options")) : {};
+  const carried = CARRIED.filter((key) => held[key]).map((key) => [key, held[key]]);
+  openSession("");
+  newOptions.value = { ...Object.fromEntries(carried), folder };
+}
+
+/** Begin a conversation in a folder, rename it, or delete it: what is in it stays. */
 export function openFolderMenu(anchor, folder) {
   const path = `/api/folders/${encodeURIComponent(folder)}`;
   openMenu(anchor, folder, [
+    {
+      label: t("New conversation here"),
+      note: t("With the model, preset and instructions of the latest one"),
+      icon: "plus",
+      run: () => attempt(() => beginInFolder(folder)),
+    },
     {
       label: t("Rename"),
       icon: "edit",

@@ -7,6 +7,7 @@ import { LanguageButton } from "./language-button.js";
 import { useLazyComponent } from "./lazy-component.js";
 import { html, useRef, useState } from "./lib.js";
 import { asks } from "./list.js";
+import { newOptions } from "./new-options.js";
 import { SessionList } from "./session-list.js";
 import {
   currentUser,
@@ -58,6 +59,7 @@ export function Sidebar() {
         class="btn new"
         onClick=${() => {
           drawer.value = false;
+          newOptions.value = {};
           openSession("");
           requestAnimationFrame(() => document.getElementById("composer")?.focus());
         }}
