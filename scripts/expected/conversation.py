@@ -224,5 +224,5 @@ def time_travel(page: Page, house: House) -> Part:
 @row("desk")
 def folders_outside(page: Page, house: House) -> Part:
     say(page, "Summarise the letters in my documents")
-    page.locator(".did").or_(page.get_by_role("region", name="Permission needed")).wait_for()
+    page.get_by_role("group", name="A folder outside the workspace").wait_for()
     return page.locator(".turn")

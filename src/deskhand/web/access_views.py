@@ -58,7 +58,7 @@ class WhichFolder(msgspec.Struct, frozen=True):
 
 
 class WhichHost(msgspec.Struct, frozen=True):
-    """A host of one agent; '' is every agent's."""
+    """A host of one agent, or of all ('')."""
 
     host: _Host
     agent: _Agent = ""
