@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
@@ -123,6 +124,36 @@ def test_nothing_moves_when_a_figure_is_drawn(page: Page, desk: Desk) -> None:
     assert growing is not None and complete is not None
     assert growing["height"] == complete["height"]
     assert page.evaluate("() => String(getSelection())") == "The beginning."
+    assert sum(page.evaluate("() => window.shifted")) < 0.05
+
+
+FONT = "/vendor/stix-two-math.woff2"
+FORMULAS = r"""The energy is $E = mc^2$.
+
+$$\sqrt{\frac{a^2}{1 + \frac{c}{d}}} = \int_{-\infty}^{\infty} e^{-x^2}\,dx$$
+
+Then it goes on."""
+
+
+def test_the_font_of_formulas_comes_with_the_first_of_them(page: Page) -> None:
+    """It is there before anything is drawn with it, so nothing moves when it comes."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    say(page, "say No formula.")
+    page.locator(".did").wait_for()
+    assert FONT not in asked
+    page.evaluate(SHIFTS)
+    page.evaluate(
+        """() => new MutationObserver(() => {
+          if (document.querySelector("math"))
+            window.ready ??= document.fonts.check('1em "STIX Two Math"');
+        }).observe(document.body, { childList: true, subtree: true })"""
+    )
+    say(page, f"say {FORMULAS}")
+    expect(page.locator(".answer math")).to_have_count(2)
+    expect(page.locator(".did")).to_have_count(2)
+    assert page.evaluate("() => window.ready") is True
+    assert asked.count(FONT) == 1
     assert sum(page.evaluate("() => window.shifted")) < 0.05
 
 

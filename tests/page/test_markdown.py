@@ -375,7 +375,8 @@ def test_without_the_server_code_and_formulas_are_drawn_too(
     formula = page.locator(".answer math")
     keyword = page.locator(".answer .hljs-keyword")
     expect(keyword).to_have_text("let")
-    libraries = "['/vendor/temml.js', '/vendor/highlight.js'].map((path) => caches.match(path))"
+    files = "['/vendor/temml.js', '/vendor/stix-two-math.woff2', '/vendor/highlight.js']"
+    libraries = f"{files}.map((path) => caches.match(path))"
     comes_true(page, f"Promise.all({libraries}).then((found) => found.every(Boolean))")
     last = page.evaluate("async () => (await import('/js/talk.js')).talk.value.n")
     page.locator(f"html[data-remembered='{last}']").wait_for()
@@ -384,3 +385,4 @@ def test_without_the_server_code_and_formulas_are_drawn_too(
     expect(page.get_by_text("Deskhand is not reached.")).to_be_visible()
     expect(formula).to_be_visible()
     expect(keyword).to_have_text("let")
+    assert page.evaluate("""() => document.fonts.check('1em "STIX Two Math"')""")

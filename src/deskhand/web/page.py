@@ -27,7 +27,10 @@ TYPES = {
     ".js": "text/javascript",
     ".mjs": "text/javascript",
     ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
 }
+PACKED = frozenset({".png", ".woff2"})
+"""Files that are compressed by their format: compressing them again saves nothing."""
 
 
 MAX_EAGER_BYTES = 1_000_000
@@ -49,7 +52,7 @@ class _StaticFile(msgspec.Struct):
 
 
 def _page_policy(host: str) -> str:
-    return f"{CSP}; frame-src {frame_source(host)}"
+    return f"{CSP}; font-src 'self'; frame-src {frame_source(host)}"
 
 
 def _load_static() -> dict[str, _StaticFile]:
@@ -70,7 +73,9 @@ def _load_static() -> dict[str, _StaticFile]:
             known = data + _page_policy("").encode() if file.name == INDEX else data
             etag = f'W/"{sha256(known).hexdigest()[:32]}"'  # weak: the same file, compressed or not
             static = _StaticFile(data, media, etag)
-            if len(data) <= MAX_EAGER_BYTES:
+            if file.suffix in PACKED:
+                static.compressed = data
+            elif len(data) <= MAX_EAGER_BYTES:
                 static.compress()
             found[file.relative_to(STATIC).as_posix()] = static
     return found

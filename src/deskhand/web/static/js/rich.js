@@ -4,7 +4,10 @@ import { trustedHtml } from "./trusted.js";
 const LONGEST_CODE = 50_000;
 const LIBRARIES = {
   code: () => import("../vendor/highlight.js"),
-  formula: () => import("../vendor/temml.js"),
+  formula: async () => {
+    const [library] = await Promise.all([import("../vendor/temml.js"), loadMathFont()]);
+    return library;
+  },
   figure: () => import("./figures/figures.js"),
 };
 const loaded = {};
@@ -24,6 +27,11 @@ export function enrichElement(root, done) {
     withLibrary("code", codes, colourCode),
     withLibrary("figure", figures, (figure) => loaded.figure.drawFigure(figure)),
   ]);
+}
+
+/** With their font there, formulas have their size at once. Without it, another one will do. */
+function loadMathFont() {
+  return document.fonts.load('1em "STIX Two Math"').catch(() => []);
 }
 
 /** Work at once where the library is loaded, so that nothing flickers; else once it is loaded. */
