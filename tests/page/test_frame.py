@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import threading
@@ -59,18 +60,26 @@ def packets() -> Iterator[Packets]:
     found.close()
 
 
-@pytest.fixture
-def workspace(desk: Desk) -> Path:
+def workspace_of(desk: Desk) -> Path:
     return desk.home / "agents" / "default" / "workspace"
 
 
 @pytest.fixture
-def tab(context: BrowserContext) -> Page:
-    """A tab in which policies may refuse something."""
+def workspace(desk: Desk) -> Path:
+    return workspace_of(desk)
+
+
+def open_tab(context: BrowserContext) -> Page:
+    """A tab in which something may break, and policies may refuse something."""
     page = context.new_page()
     page.goto("/")
     page.get_by_label("Message to Deskhand").wait_for()
     return page
+
+
+@pytest.fixture
+def tab(context: BrowserContext) -> Page:
+    return open_tab(context)
 
 
 def open_file(page: Page, workspace: Path, name: str, text: str) -> None:
@@ -164,20 +173,48 @@ setTimeout(() => { document.getElementById("log").textContent = "done " + log.jo
 </script></body></html>"""  # noqa: E501
 
 
+COMPONENT = """import { useEffect, useRef } from "react";
+const page = %s;
+export default function Attack() {
+  const box = useRef();
+  useEffect(() => {
+    for (const found of box.current.querySelectorAll("script")) {
+      const script = document.createElement("script");
+      for (const { name, value } of found.attributes) script.setAttribute(name, value);
+      script.text = found.text;
+      document.head.append(script); // it has no nonce, so it does not run
+      if (!found.src && !found.type) (0, eval)(found.text);
+    }
+  }, []);
+  return <div ref={box} dangerouslySetInnerHTML={{ __html: page }} />;
+}
+"""
+KINDS = ("page", "component")
+
+
+def made(kind: str, name: str, page: str) -> tuple[str, str]:
+    """The name and the text of a file with this page, or with a component that does the same."""
+    if kind == "page":
+        return f"{name}.html", page
+    return f"{name}.jsx", COMPONENT % json.dumps(page)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_page_reaches_nothing(
     tab: Page,
     context: BrowserContext,
-    workspace: Path,
+    desk: Desk,
     elsewhere: Elsewhere,
     packets: Packets,
-    desk: Desk,
+    kind: str,
 ) -> None:
     requests: list[str] = []
     dialogs, downloads = dismissed(tab), list[object]()
     context.on("request", lambda request: requests.append(request.url))
     tab.on("download", lambda found: downloads.append(found))
     page = ELEMENTS.replace("{url}", elsewhere.url).replace("{own}", desk.url)
-    frame = show(tab, workspace, "attack.html", page.replace("{udp}", str(packets.port)))
+    page = page.replace("{udp}", str(packets.port))
+    frame = show(tab, workspace_of(desk), *made(kind, "attack", page))
     expect(frame.get_by_text("It is shown")).to_be_visible()
     expect(frame.locator("#log")).to_have_text("done ", timeout=10_000)
     assert (elsewhere.asked, packets.heard, dialogs, downloads) == ([], [], [], [])
@@ -203,14 +240,15 @@ LEAVING = {
 }
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", LEAVING)
 def test_a_page_that_leaves_its_frame_is_stopped(
-    tab: Page, workspace: Path, elsewhere: Elsewhere, desk: Desk, way: str
+    tab: Page, elsewhere: Elsewhere, desk: Desk, way: str, kind: str
 ) -> None:
     answers: list[tuple[str, int]] = []
     tab.on("response", lambda found: answers.append((found.url, found.status)))
     text = LEAVING[way].replace("{to}", elsewhere.url).replace("{own}", desk.url)
-    open_file(tab, workspace, f"leave-{way}.html", f"<p>here</p>{text}")
+    open_file(tab, workspace_of(desk), *made(kind, f"leave-{way}", f"<p>here</p>{text}"))
     expect(tab.get_by_text("tried to go to another page and was stopped")).to_be_visible()
     expect(tab.locator("iframe.frame")).to_have_count(0)
     assert elsewhere.asked == []
@@ -225,6 +263,7 @@ addEventListener("securitypolicyviolation", (event) =>
   seen.push(event.originalPolicy, `refused ${event.effectiveDirective}`));
 const look = () => {
   const script = document.getElementById("own");
+  for (const one of document.scripts) seen.push(one.nonce, one.getAttribute("nonce"));
   seen.push(script.nonce, script.getAttribute("nonce"), script.outerHTML, document.currentScript?.nonce,
     script.cloneNode(true).nonce, new XMLSerializer().serializeToString(document),
     JSON.stringify(performance.getEntries()));
@@ -236,9 +275,10 @@ setTimeout(() => { look(); document.getElementById("log").textContent = "done " 
 </script>"""  # noqa: E501
 
 
-def test_a_page_never_learns_the_nonce(tab: Page, workspace: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_never_learns_the_nonce(tab: Page, workspace: Path, kind: str) -> None:
     with tab.expect_response("**/frame") as loaded:
-        frame = show(tab, workspace, "nonce.html", NONCE)
+        frame = show(tab, workspace, *made(kind, "nonce", NONCE))
     nonce = re.search(r"'nonce-([^']+)'", loaded.value.headers["content-security-policy"])
     assert nonce is not None
     log = frame.locator("#log")

@@ -11,6 +11,7 @@ from pathlib import Path
 from deskhand.web.page import STATIC
 
 VENDOR = STATIC / "vendor"
+LOCKED = Path(__file__).parents[2] / "requirements" / "component"
 
 
 def test_the_vendored_files_are_the_published_ones() -> None:
@@ -28,12 +29,25 @@ def test_the_vendored_files_are_the_published_ones() -> None:
         ]
 
 
+def test_the_bundle_has_the_locked_packages() -> None:
+    listed = json.loads((VENDOR / "MANIFEST.json").read_text())
+    (bundled,) = (entry["bundled"] for entry in listed if "bundled" in entry)
+    lock = json.loads((LOCKED / "package-lock.json").read_text())["packages"]
+    locked = {name: lock[f"node_modules/{name}"] for name in bundled}
+    assert {name: one["version"] for name, one in locked.items()} == {
+        name: one["version"] for name, one in bundled.items()
+    }
+    assert {"preact", "sucrase"} <= set(bundled)
+
+
 FIRST_BYTES = 180_000
 LATER_BYTES = 240_000
 DIAGRAM_BYTES = 800_000
 FONT_BYTES = 410_000
-"""What the first screen loads, what is loaded on its first use, and what draws diagrams and the
-font of formulas, which are loaded with the first of them: compressed, as it is sent."""
+COMPONENT_BYTES = 65_000
+"""What the first screen loads, what is loaded on its first use, and what draws diagrams, the font
+of formulas and what compiles components, which are loaded with the first of them: compressed, as it
+is sent."""
 
 
 def imported(start: Path) -> set[Path]:
@@ -67,11 +81,14 @@ def test_the_page_stays_small_and_its_files_readable() -> None:
     assert {"highlight.js", "temml.js", "preview-pane.js"} <= {file.name for file in later}
     diagrams = {VENDOR / "mermaid.js"}
     fonts = {VENDOR / "stix-two-math.woff2"}
-    assert diagrams | fonts <= later
+    components = {VENDOR / "component-tools.js", STATIC / "js" / "frame" / "component.js"}
+    apart = diagrams | fonts | components
+    assert apart <= later
     assert size_bytes(first) < FIRST_BYTES
-    assert size_bytes(later - diagrams - fonts) < LATER_BYTES
+    assert size_bytes(later - apart) < LATER_BYTES
     assert size_bytes(diagrams) < DIAGRAM_BYTES
     assert size_bytes(fonts) < FONT_BYTES
+    assert size_bytes(components) < COMPONENT_BYTES
     for file in (STATIC / "js").rglob("*.js"):
         assert file.read_text().count("\n") <= 400, f"{file.name}: split it"
     words = STATIC / "js" / "panels" / "keys.js"  # what settings do: its addresses are examples

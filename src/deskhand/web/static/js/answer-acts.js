@@ -7,7 +7,12 @@ import { copyText, readCode } from "./text.js";
 
 /** By the name that a button has: each is called with its button. */
 export const ACTS = {
-  open: (button) => openPreview(answerFile("page.html", readCode(button), "html")),
+  open(button) {
+    const { className } = button.closest(".code").querySelector("code");
+    const component = /language-([jt]sx)/.exec(className)?.[1];
+    const name = component ? `component.${component}` : "page.html";
+    openPreview(answerFile(name, readCode(button), component ?? "html"));
+  },
 
   source(button) {
     const shown = button.closest(".figure").classList.toggle("as-source");

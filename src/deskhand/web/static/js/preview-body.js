@@ -10,6 +10,9 @@ import { Frame, useWholeText } from "./preview-frame.js";
 import { compareCells } from "./tables.js";
 import { Markdown } from "./text.js";
 
+/** What is shown in a frame, by its language. Other texts that are shown there are drawings. */
+export const FRAMED = { html: "page", jsx: "component", tsx: "component" };
+
 export function Body({ view, file, framed }) {
   if (framed) return html`<${Framed} view=${view} file=${file} />`;
   if (view.kind === "picture")
@@ -33,7 +36,7 @@ function Framed({ view, file }) {
   return html`
     <${Loaded} result=${whole} what=${t("this file")}>
       ${(text) => html`
-        <${Frame} text=${text} name=${file.name} drawing=${view.language !== "html"} />
+        <${Frame} text=${text} name=${file.name} kind=${FRAMED[view.language] ?? "drawing"} />
       `}
     <//>
   `;

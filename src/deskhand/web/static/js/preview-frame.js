@@ -37,10 +37,40 @@ body { display: grid; place-items: center; }
 svg { max-width: 100%; max-height: 100vh; }
 </style>`;
 
+// What a component is compiled by and runs with, inside the frame: loaded with the first of them.
+const COMPONENT_SCRIPTS = ["/vendor/component-tools.js", "/js/frame/component.js"];
+const COMPONENT_WORDS = {
+  notCompiled: t("It could not be compiled."),
+  failed: t("The component failed."),
+  nothing: t("There is nothing to show."),
+  noDefault: t("The default export of the file is shown, and this file has none."),
+  noModule: t("There is no module “{module}” here. A component can import {modules}.", {
+    module: "{module}",
+    modules: "{modules}",
+  }),
+  skipped: t("Not loaded: {files}", { files: "{files}" }),
+  place: t("Line {line}, column {column}", { line: "{line}", column: "{column}" }),
+};
+
+async function fetchScript(path) {
+  const answer = await fetch(path);
+  if (!answer.ok) throw new Error(String(answer.status));
+  return answer.text();
+}
+
+/** What the frame is told, for a `kind` of text: "page", "drawing" or "component". */
+async function makeFrameMessage({ text, name, kind }) {
+  if (kind === "page") return { page: text };
+  if (kind === "drawing") return { page: DRAWING_STYLE + text };
+  const libraries = await Promise.all(COMPONENT_SCRIPTS.map(fetchScript));
+  return { component: { text, name, words: COMPONENT_WORDS }, libraries };
+}
+
 /** Shows `text`. Where it tries to leave its frame, the frame is taken away. */
-export function Frame({ text, name, drawing }) {
+export function Frame({ text, name, kind }) {
   const shown = useRef({ text, round: 0, filled: false });
   const [stopped, setStopped] = useState(-1); // the round that was stopped
+  const [missing, setMissing] = useState(-1); // the round for which a script could not be loaded
   const beginRound = () => {
     shown.current = { text, round: shown.current.round + 1, filled: false };
   };
@@ -52,8 +82,11 @@ export function Frame({ text, name, drawing }) {
       return;
     }
     shown.current.filled = true;
-    const page = drawing ? DRAWING_STYLE + text : text;
-    event.target.contentWindow.postMessage({ page }, "*"); // it has no origin to name
+    const { contentWindow } = event.target;
+    makeFrameMessage({ text, name, kind }).then(
+      (message) => contentWindow?.postMessage(message, "*"), // it has no origin to name
+      () => setMissing(round),
+    );
   };
   useEffect(() => {
     // Firefox loads nothing in place of an address that our policy refuses.
@@ -64,16 +97,23 @@ export function Frame({ text, name, drawing }) {
     document.addEventListener("securitypolicyviolation", noteRefusal);
     return () => document.removeEventListener("securitypolicyviolation", noteRefusal);
   }, []);
-  if (stopped === round)
+  if (stopped === round || missing === round)
     return html`
       <div class="empty" role="alert">
-        <p>${t("{name} tried to go to another page and was stopped.", { name })}</p>
+        <p>
+          ${
+            missing === round
+              ? t("What shows components could not be loaded.")
+              : t("{name} tried to go to another page and was stopped.", { name })
+          }
+        </p>
         <button
           type="button"
           class="btn"
           onClick=${() => {
             beginRound();
             setStopped(-1);
+            setMissing(-1);
           }}
         >
           ${t("Show it again")}

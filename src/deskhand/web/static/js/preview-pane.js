@@ -6,7 +6,7 @@ import { t } from "./language.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
 import { Loaded, useFetch } from "./panels/parts.js";
 import { beside, closePreview } from "./preview.js";
-import { Body, Source } from "./preview-body.js";
+import { Body, FRAMED, Source } from "./preview-body.js";
 import { Editor } from "./preview-editor.js";
 import { Versions } from "./preview-versions.js";
 import { hasScope, route } from "./state.js";
@@ -19,7 +19,8 @@ const KINDS = {
   picture: t("Picture"),
   pdf: "PDF",
 };
-const describeKind = (view) => (view.language === "html" ? t("Page") : KINDS[view.kind]);
+const FRAMED_KINDS = { page: t("Page"), component: t("Component") };
+const describeKind = (view) => FRAMED_KINDS[FRAMED[view.language]] ?? KINDS[view.kind];
 const VIEWS = {
   preview: t("Preview"),
   source: t("Source"),
@@ -27,9 +28,9 @@ const VIEWS = {
   edit: t("Edit"),
 };
 
-/** Whether it is shown in a frame: a page, or a drawing, whose text is there too. */
+/** Whether it is shown in a frame: a page, a component, or a drawing, whose text is there too. */
 export const isFramed = (view) =>
-  view.language === "html" || (view.kind === "picture" && Boolean(view.content));
+  Object.hasOwn(FRAMED, view.language) || (view.kind === "picture" && Boolean(view.content));
 
 /** The views that there are of a file. */
 function listViews(file, view) {

@@ -74,11 +74,16 @@ export function sentFile(part) {
   };
 }
 
-/** A page or a drawing that stands in an answer; a `still` one is shown as a picture, as it is. */
+const TEXT_TYPES = { html: "text/html", jsx: "text/plain", tsx: "text/plain" };
+
+/**
+ * A page, a component or a drawing that stands in an answer; a `still` one is shown as a picture, as
+ * it is.
+ */
 export function answerFile(name, text, language, still = false) {
-  const type = language === "html" ? "text/html" : "image/svg+xml";
+  const type = TEXT_TYPES[language] ?? "image/svg+xml";
   const content = still ? null : text;
-  const kind = language === "html" ? "text" : "picture";
+  const kind = TEXT_TYPES[language] ? "text" : "picture";
   return {
     name,
     path: "",

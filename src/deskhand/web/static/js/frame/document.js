@@ -53,13 +53,19 @@
 
   // ---------------------------------------------------------------- what is shown
 
+  /** A script that may run. */
+  function makeScript(text) {
+    const script = document.createElement("script"); // also in a drawing: it runs there too
+    script.textContent = text;
+    setNonce.call(script, nonce);
+    return script;
+  }
+
   /** The same script, which may run. */
   function allowScript(found) {
-    const script = document.createElement("script"); // also in a drawing: it runs there too
+    const script = makeScript(found.textContent);
     for (const { name, value } of found.attributes)
       if (name !== "nonce") script.setAttribute(name, value);
-    script.textContent = found.textContent;
-    setNonce.call(script, nonce);
     return script;
   }
 
@@ -98,15 +104,8 @@
     );
   }
 
-  /** Show a page. Its scripts run in their order, and then it is told that it is loaded. */
-  function showPage(text) {
-    const page = document.adoptNode(
-      new DOMParser().parseFromString(text, "text/html").documentElement,
-    );
-    const scripts = [...page.querySelectorAll("script")]
-      .filter((found) => CLASSIC.test(found.type ?? found.getAttribute("type") ?? ""))
-      .map((found) => [found, allowScript(found)]);
-    moveAllHandlers(page);
+  /** What a page needs that was made for a window of its own, and no way out of this one. */
+  function prepareWindow() {
     takeAway();
     for (const name of ["localStorage", "sessionStorage"])
       Object.defineProperty(window, name, { value: new Forgetful() });
@@ -116,6 +115,18 @@
         if (type === "attributes") moveHandlers(target);
         else addedNodes.forEach(moveAllHandlers);
     }).observe(document, { childList: true, subtree: true, attributeFilter: HANDLERS });
+  }
+
+  /** Show a page. Its scripts run in their order, and then it is told that it is loaded. */
+  function showPage(text) {
+    const page = document.adoptNode(
+      new DOMParser().parseFromString(text, "text/html").documentElement,
+    );
+    const scripts = [...page.querySelectorAll("script")]
+      .filter((found) => CLASSIC.test(found.type ?? found.getAttribute("type") ?? ""))
+      .map((found) => [found, allowScript(found)]);
+    moveAllHandlers(page);
+    prepareWindow();
     document.documentElement.replaceWith(page);
     for (const [found, script] of scripts) found.replaceWith(script);
     document.dispatchEvent(new Event("DOMContentLoaded", { bubbles: true }));
@@ -123,12 +134,17 @@
     dispatchEvent(new Event("pageshow"));
   }
 
+  /** Show a React component. All that has the nonce is made before anything of it runs. */
+  function showComponent(component, libraries) {
+    for (const library of libraries) document.head.append(makeScript(library));
+    const script = makeScript(globalThis.prepareComponent(component));
+    prepareWindow();
+    document.head.append(script);
+  }
+
   /** Draw diagrams with Mermaid, which writes inline styles: one after another, as SVG. */
   function drawDiagrams(library, port) {
-    const script = document.createElement("script");
-    script.textContent = library;
-    setNonce.call(script, nonce);
-    document.head.append(script);
+    document.head.append(makeScript(library));
     takeAway();
     let before = Promise.resolve();
     port.onmessage = ({ data: { id, source, dark } }) => {
@@ -177,8 +193,9 @@
     "message",
     (event) => {
       if (event.source !== parent) return;
-      const { page, library } = event.data;
+      const { page, library, component, libraries } = event.data;
       if (library) drawDiagrams(library, event.ports[0]);
+      else if (component) showComponent(component, libraries);
       else showPage(String(page));
     },
     { once: true },

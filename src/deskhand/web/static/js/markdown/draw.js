@@ -91,9 +91,13 @@ function drawLink(url, words) {
 const escapeText = (words) =>
   words.replace(/[<>"']|&(?!(?:#\d{1,7}|#[xX][a-fA-F\d]{1,6}|\w+);)/g, escapeHtml);
 
-/** Shows a page, or what a figure is drawn from. */
-function drawViewButton(name) {
-  const [act, words] = name === "html" ? ["open", t("Preview")] : ["source", t("Source")];
+/** Whether code can be shown in a frame, as a page or a React component. */
+const isShown = (name, code) =>
+  name === "html" || (/^[jt]sx$/.test(name) && /^export default\b/m.test(code));
+
+/** Shows a page or a component, or what a figure is drawn from. */
+function drawViewButton(figure) {
+  const [act, words] = figure ? ["source", t("Source")] : ["open", t("Preview")];
   const pressed = act === "source" ? ` aria-pressed="false"` : "";
   return [
     `<button type="button" class="code-copy" data-act="${act}"${pressed}>`,
@@ -166,7 +170,7 @@ class Page extends Renderer {
     const figure = FIGURES.has(name) ? ` figure" data-figure="${name}` : "";
     return [
       `<div class="code${figure}" dir="ltr"><div class="code-bar"><span>${shown}</span>`,
-      `<span class="row">${figure || name === "html" ? drawViewButton(name) : ""}`,
+      `<span class="row">${figure || isShown(name, code) ? drawViewButton(figure) : ""}`,
       `<button type="button" class="code-copy" data-copy="1"`,
       ` aria-label="${escapeHtml(t("Copy this code"))}">`,
       `${escapeHtml(t("Copy"))}</button></span></div>`,
