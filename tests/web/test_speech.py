@@ -128,6 +128,35 @@ async def test_the_voice_has_the_language_of_the_question(
     assert [voice.language for _, voice in speech.said] == ["de", ""]
 
 
+async def test_a_sentence_is_read_before_the_answer_is_there(
+    served: Served, speech: ScriptedSpeech
+) -> None:
+    sound = make_wav("") + b"."
+    speech.knows(sound, "Milch kaufen", "de")
+    await talk(served, {"files": [{**await upload(served.owner, sound), "spoken": True}]})
+    url = f"{served.url}/api/sessions/talk/speech"
+    body = {"text": "**Gut**, `ls` und [das](https://a.example/x)."}
+    async with served.http.post(url, json=body, headers=served.owner.headers) as answer:
+        assert (answer.status, answer.headers["content-type"]) == (200, "audio/wav")
+        spoken = read_text(await answer.read())
+    assert spoken.startswith("Gut, ") and "*" not in spoken and "https" not in spoken
+    assert [voice.language for _, voice in speech.said] == ["de"]
+
+
+async def test_what_is_no_sentence_is_not_spoken(served: Served, speech: ScriptedSpeech) -> None:
+    await talk(served, {"text": "hello"})
+    path = "/api/sessions/talk/speech"
+    for text, status in (("", 400), ("a" * 4_001, 400), ("```\nx = 1\n```", 404), (7, 400)):
+        assert (await served.owner.ask("POST", path, {"text": text}))[0] == status, text
+    _, reader = await served.token("owner", ("read",))
+    assert (await reader.ask("POST", path, {"text": "Hello."}))[0] == 403
+    await served.people.add_user("bob", "member")
+    _, bob = await served.token("bob", ("read", "chat"))
+    other = "/api/sessions/default~web:owner:talk/speech"
+    assert (await bob.ask("POST", other, {"text": "Hello."}))[0] == 404
+    assert speech.said == []
+
+
 async def test_only_who_may_read_it_may_hear_it(served: Served, speech: ScriptedSpeech) -> None:
     number = answer_number(await talk(served, {"text": "a secret"}))
     await served.people.add_user("bob", "member")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Annotated
 
 import anyio
 import msgspec
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..speech.base import MAX_SAY_CHARS, Sound
+from ..store.queries import last_event_number
 from ..types import events as e
 from ..types.errors import SpeechError
 from ..types.messages import Message
@@ -24,6 +26,12 @@ LOOK_BACK = 60
 SPEAK_S = 180.0
 """Nobody waits longer for sound, the time in the queue included."""
 NUMBER_DIGITS = 15
+
+
+class SpokenText(msgspec.Struct, frozen=True):
+    """A part of an answer that is to be read aloud, such as a sentence of one that still grows."""
+
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_SAY_CHARS)]
 
 
 class SpeechView(msgspec.Struct, frozen=True):
@@ -50,6 +58,18 @@ async def speak(call: Call) -> Response:
     session = await require_session(call)
     number = _parse_number(call.path("n"))
     text = await _find_answer(call, session, number)
+    return await _answer_with_sound(call, session, text, number)
+
+
+async def speak_text(call: Call) -> Response:
+    session = await require_session(call)
+    number = await last_event_number(call.web.store, session) + 1
+    return await _answer_with_sound(call, session, call.body.text, number)
+
+
+async def _answer_with_sound(call: Call, session: str, text: str, number: int) -> Response:
+    """`text` as sound, in the language in which was asked before event `number`. Raises
+    HttpProblem."""
     if problem := call.web.speech.find_problem("say"):
         raise HttpProblem(
             409,
@@ -155,6 +175,16 @@ ENDPOINTS = (
         "read",
         speak,
         "Get an answer as sound; `n` is the number of its event",
+        media="audio/ogg",
+        tag="conversations",
+    ),
+    Endpoint(
+        "POST",
+        "/api/sessions/{name}/speech",
+        "chat",
+        speak_text,
+        "Get a part of an answer as sound, such as a sentence of one that is still being written",
+        body=SpokenText,
         media="audio/ogg",
         tag="conversations",
     ),
