@@ -10,7 +10,11 @@ let player = null;
 /** Resolves when it is over, or was aborted. Throws ApiError, and Error where it cannot be played. */
 export async function playAnswer(name, number, signal, onPlay) {
   const sound = await loadAnswer(name, number, signal);
-  if (signal.aborted) return;
+  if (!signal.aborted) await playSound(sound, signal, onPlay);
+}
+
+/** Play this sound file. Resolves when it is over, or was aborted. */
+export async function playSound(sound, signal, onPlay) {
   player ??= new Audio(); // one for all: a browser that let it play once lets it play again
   const address = URL.createObjectURL(sound);
   player.src = address;

@@ -3,7 +3,7 @@
 import { t } from "../language.js";
 import { RECORDED_TYPES } from "../voice.js";
 
-const BITS_PER_SECOND = 32_000;
+export const BITS_PER_SECOND = 32_000;
 const CHUNK_MS = 1000;
 const PROBLEMS = {
   NotAllowedError: t(
@@ -29,7 +29,7 @@ export async function openRecording() {
   }
 }
 
-function stopTracks(stream) {
+export function stopTracks(stream) {
   for (const track of stream.getTracks()) track.stop();
 }
 
@@ -64,7 +64,8 @@ function record(stream) {
   };
 }
 
-async function openMicrophone() {
+/** The microphone as a stream. Throws an Error that names the next step. */
+export async function openMicrophone() {
   if (!navigator.mediaDevices?.getUserMedia) throw new Error(INSECURE);
   try {
     return await navigator.mediaDevices.getUserMedia({
