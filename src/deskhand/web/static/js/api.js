@@ -27,9 +27,9 @@ export async function call(method, path, body = undefined) {
   return answer.status === 204 ? null : await answer.json();
 }
 
-/** The Blob at this path. Throws ApiError, and AbortError once `signal` is aborted. */
-export async function fetchBlob(path, signal = undefined) {
-  const answer = await request("GET", path, undefined, signal);
+/** The Blob at this path, or for this body. Throws ApiError, and AbortError once `signal` is aborted. */
+export async function fetchBlob(path, signal = undefined, body = undefined) {
+  const answer = await request(body ? "POST" : "GET", path, body, signal);
   return answer.blob();
 }
 

@@ -16,6 +16,8 @@ export const phase = computed(() => {
   if (recording.value.asking) return "asking";
   return recording.value.held ? "held" : "on";
 });
+/** The state of a conversation by voice alone, or null. */
+export const handsFree = signal(null);
 /** The answer that is read aloud: `{n, playing, stop}`, or null. It is prepared before it plays. */
 export const speaking = signal(null);
 const FRESH_S = 30; // an answer that ended earlier is not read aloud by itself
@@ -84,7 +86,7 @@ effect(() => {
   const recent = Date.now() / 1000 - turn.end < FRESH_S;
   const always = ended && !document.hidden && readAloud.value === "always";
   const wanted = answersSpoken(turn) || always;
-  if (!recent || !wanted || recording.peek()) return; // while somebody talks it would be recorded
+  if (!recent || !wanted || recording.peek() || handsFree.peek()) return; // while somebody talks it would be recorded
   const answer = lastAnswer(turn);
   if (answer) queueMicrotask(() => readAnswer(answer.n, true));
 });

@@ -12,6 +12,9 @@ const CHOICES = [
   ["always", t("Always"), t("Each answer that ends while this page is visible")],
   ["never", t("Never"), t("The speaker below an answer still reads it")],
 ];
+const HANDS_FREE = t(
+  "The button beside it talks hands-free: it listens by itself, sends what you said when you are silent, and reads the answer aloud. Start speaking to interrupt it.",
+);
 
 export function VoiceSettings() {
   const { hear_problem: hear = UNKNOWN, say_problem: say = UNKNOWN } =
@@ -44,7 +47,10 @@ export function VoiceSettings() {
         ${
           hear
             ? html`<p class="note warn">${hear}</p>`
-            : html`<p class="muted">${describeTalking()}</p>`
+            : html`
+                <p class="muted">${describeTalking()}</p>
+                ${hasScope("chat") && browserCanRecord() && html`<p class="muted">${HANDS_FREE}</p>`}
+              `
         }
       <//>
     </div>

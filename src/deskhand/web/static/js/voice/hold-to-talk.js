@@ -4,7 +4,7 @@ import { formatClock } from "../format.js";
 import { Icon } from "../icons.js";
 import { t } from "../language.js";
 import { html, useEffect } from "../lib.js";
-import { announce, problem, showError } from "../state.js";
+import { announce, attempt, problem, showError } from "../state.js";
 import { phase, recording, stopSound } from "../voice.js";
 import { openRecording } from "./recorder.js";
 
@@ -123,7 +123,33 @@ function discardOnEscape(event) {
 }
 
 /** `deliver(blob, send)` is called with each recording. */
-export function TalkButton({ deliver }) {
+export const TalkButton = ({ deliver }) => html`
+  <${RecordButton} deliver=${deliver} />
+  ${!phase.value && html`<${HandsFreeButton} />`}
+`;
+
+function HandsFreeButton() {
+  const open = () =>
+    attempt(async () => {
+      const { openHandsFree } = await import("./hands-free-layer.js");
+      await openHandsFree();
+    });
+  return html`
+    <button
+      type="button"
+      class="ib hands-free-button"
+      aria-label=${t("Talk hands-free")}
+      title=${t("Talk hands-free: it listens by itself and answers aloud")}
+      onClick=${open}
+    >
+      <svg class="icon" viewBox="0 0 24 24" aria-hidden="true">
+        <path d="M4 10v4M8 7v10M12 4v16M16 7.500v9M20 10v4" />
+      </svg>
+    </button>
+  `;
+}
+
+function RecordButton({ deliver }) {
   useEffect(() => {
     addEventListener("keydown", discardOnEscape, true);
     return () => {
