@@ -119,7 +119,7 @@ SENTENCES = {
 SCENES: dict[str, list[dict[str, Any]]] = {}
 """More sentences, and the replies to each."""
 PACED = "# As fast as the fastest models"
-SPOKEN = {440: "What is in my notes?"}
+SPOKEN = {440: "What is in my notes?", 880: "hold on"}
 """What is said in a tone of this many hertz."""
 FAILURES = {
     "fail": ModelError("The provider says: the key is wrong"),

@@ -41,7 +41,7 @@ def test_the_bundle_has_the_locked_packages() -> None:
 
 
 FIRST_BYTES = 180_000
-LATER_BYTES = 240_000
+LATER_BYTES = 260_000
 DIAGRAM_BYTES = 800_000
 FONT_BYTES = 410_000
 COMPONENT_BYTES = 65_000

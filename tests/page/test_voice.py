@@ -21,7 +21,7 @@ from .states import LOOKS
 from .test_looks import AXE, RUN
 
 pytestmark = pytest.mark.timeout(180)
-((TONE, HEARD),) = SPOKEN.items()
+TONE, HEARD = next(iter(SPOKEN.items()))
 NOTE_SOUND = """
 window.sounds = [];
 const play = HTMLMediaElement.prototype.play;

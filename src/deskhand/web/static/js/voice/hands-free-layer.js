@@ -75,8 +75,8 @@ function HandsFreeLayer() {
       >
         <${Orb} />
         <div class="state">
-          <h2 role="status" aria-live="polite">${title}</h2>
-          <p class="muted">${explanation}</p>
+          <p class="title" role="status">${title}</p>
+          <p class="small muted">${explanation}</p>
         </div>
         ${problem && html`<${Obstacle} problem=${problem} />`}
         ${talk.value.asks.length > 0 && html`<${AskNotice} ask=${talk.value.asks[0]} />`}

@@ -39,8 +39,10 @@ export function cutSentences(text, done = false) {
   for (const { index, 0: end } of text.matchAll(END)) {
     const at = index + end.length;
     const piece = text.slice(begin, at);
-    const more = at < text.length || done; // "3." may become "3.5", and "**a.**" is not closed yet
-    if (more && piece.trim().length >= LEAST_CHARS && isWhole(piece, text.slice(at))) {
+    const isParagraph = /\n\s*\n$/.test(piece);
+    const more = isParagraph || at < text.length || done; // else more spaces may follow
+    const least = isParagraph ? 1 : LEAST_CHARS;
+    if (more && piece.trim().length >= least && isWhole(piece, text.slice(at))) {
       pieces.push(piece);
       begin = at;
     }
