@@ -220,7 +220,12 @@ def test_what_is_said_answers_no_question(often: Browser, desk: Desk, signed: St
         expect(notice).to_contain_text("Come to the river on Saturday")
         expect(notice).to_contain_text("What you say does not answer this.")
         expect(notice.get_by_role("button")).to_have_count(0)
-        expect(page.locator(".bubble", has_text=NOTES_TEXT)).to_be_attached()
+        expect(state(page, "You are speaking")).to_be_visible()
+        with page.expect_response("**/messages") as sent:
+            expect(state(page, "Waiting for your answer on the page")).to_be_visible()
+        assert sent.value.request.post_data_json["when"] == "queue"
+        press(page, "Mute")
+        page.wait_for_timeout(500)
         expect(notice).to_be_visible()
         assert said[0] == "I need your permission for something. Please answer on the page."
         notice.get_by_role("link", name="Answer in the conversation").click()
@@ -228,6 +233,7 @@ def test_what_is_said_answers_no_question(often: Browser, desk: Desk, signed: St
         expect(page.locator(":focus")).to_contain_text("Allow once")
         page.keyboard.press("n")
         expect(page.get_by_role("region", name="Permission needed")).to_have_count(0)
+        expect(answer(page, f"You said: {NOTES_TEXT}")).to_be_visible()
 
 
 def test_what_did_not_arrive_is_sent_again(
@@ -318,21 +324,28 @@ def test_nothing_serious_stands_in_the_way(
 ) -> None:
     options: dict[str, Any] = {"bypass_csp": True, "service_workers": "block"}
     with opened(often, desk, signed, **options) as page:
+        page.evaluate(AXE.read_text())
+        found: dict[str, list[str]] = {}
+
+        def check(name: str) -> None:
+            for look, (scheme, width, height) in LOOKS.items():
+                page.set_viewport_size({"width": width, "height": height})
+                page.evaluate("it => { document.documentElement.dataset.theme = it }", scheme)
+                found[f"{name} {look}"] = page.evaluate(RUN)
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+            page.set_viewport_size({"width": 390, "height": 844})
+            for control in ("Mute", "Pause", "End"):
+                shown = layer(page).get_by_role("button", name=control, exact=True)
+                expect(shown).to_be_in_viewport(ratio=1)
+
+        button(page).click()
+        expect(layer(page).locator(".answer")).to_contain_text(NOTES_TEXT)
+        press(page, "Mute")
+        check("talking")
+        press(page, "End")
         say(page, "post it")
         page.get_by_role("region", name="Permission needed").wait_for()
-        page.evaluate(AXE.read_text())
         button(page).click()
-        expect(layer(page).locator(".heard")).to_contain_text(NOTES_TEXT)
-        press(page, "Mute")
-        found: dict[str, list[str]] = {}
-        for look, (scheme, width, height) in LOOKS.items():
-            page.set_viewport_size({"width": width, "height": height})
-            page.evaluate("it => { document.documentElement.dataset.theme = it }", scheme)
-            found[look] = page.evaluate(RUN)
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-        page.set_viewport_size({"width": 390, "height": 844})
-        for name in ("Mute", "Pause", "End"):
-            expect(layer(page).get_by_role("button", name=name, exact=True)).to_be_in_viewport(
-                ratio=1
-            )
+        expect(layer(page).get_by_role("region", name="It asks you")).to_be_visible()
+        check("asked")
         assert not any(found.values()), found

@@ -27,7 +27,7 @@ const STATES = {
   hearing: [t("You are speaking"), ""],
   understanding: [t("Understanding what you said"), ""],
   working: [t("Working on it"), t("You can say more meanwhile.")],
-  asked: [t("Waiting for your answer on the page"), ""],
+  asked: [t("Waiting for your answer on the page"), t("What you say now is read after that.")],
   speaking: [t("Speaking"), t("Start speaking to interrupt.")],
   muted: [
     t("Microphone is off"),

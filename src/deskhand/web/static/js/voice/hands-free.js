@@ -215,7 +215,8 @@ function deliver(sound) {
 
 function sendSpoken(file, name) {
   read = UNREAD;
-  sendMessage("", [{ ...file, spoken: true }], "steer", name);
+  const when = talk.value.asks.length ? "queue" : "steer"; // else it would take back what is asked
+  sendMessage("", [{ ...file, spoken: true }], when, name);
   const { id } = sentMessages.value.at(-1);
   if (handsFree.value) spokenIds.delete(id); // it is read here, sentence by sentence
   update({ message: id });
