@@ -147,6 +147,7 @@ PUBLIC_ROUTES = {
     "POST /auth/token",
     "GET /auth/approve",
     "GET /share/{secret}",
+    "GET /share/{secret}/files/{file}",
 }
 """What is answered without a credential: nothing that tells or changes anything of anyone. A hook
 wants a signature; a device waits for an owner, where the settings allow any; the address of what

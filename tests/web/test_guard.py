@@ -513,5 +513,6 @@ def test_each_route_says_who_may() -> None:
     mine |= {"GET /auth/sign-in", "GET /auth/callback"}
     mine |= {"POST /auth/device", "POST /auth/token", "GET /auth/approve"}
     mine |= {"GET /.well-known/agent-card.json", "GET /share/{secret}"}
+    mine |= {"GET /share/{secret}/files/{file}"}
     assert public == mine | {"POST /api/hooks/{name}", "POST /api/hooks/channels/{name}"}
     assert all(isinstance(each, Endpoint) and each.summary for each in ENDPOINTS)

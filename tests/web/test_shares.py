@@ -20,6 +20,7 @@ from deskhand.types.identity import Address, Principal
 from deskhand.types.messages import Message, Text
 from deskhand.web.conversation_text import (
     STYLE,
+    PageLook,
     Utterance,
     list_utterances,
     make_parser,
@@ -231,5 +232,5 @@ def test_a_long_answer_is_shown_as_it_is() -> None:
     long = Utterance(1, 0.0, "", "*a* <b> " * 20_000)
     assert render_text(parser, long).startswith('<div class="plain">*a* &lt;b&gt; ')
     assert render_text(parser, Utterance(1, 0.0, "Ann", "*a*")) == '<div class="plain">*a*</div>'
-    assert "Nothing was said here" in render_page("<T>", [], "x", None)
-    assert "&lt;T&gt;" in render_page("<T>", [], "x", None)
+    assert "Nothing was said here" in render_page("<T>", [], PageLook("x", None))
+    assert "&lt;T&gt;" in render_page("<T>", [], PageLook("x", None))

@@ -10,8 +10,8 @@ MAX_SHARE_DAYS = 365
 
 
 class Share(msgspec.Struct, frozen=True):
-    """What a link shows: the events of `session` up to number `last_n`. `person` made it. Times are
-    seconds since the epoch."""
+    """What a link shows: the events of `session` up to number `last_n`, and with `files` the files
+    that stand in them. `person` made it. Times are seconds since the epoch."""
 
     id: str
     session: str
@@ -19,6 +19,7 @@ class Share(msgspec.Struct, frozen=True):
     person: str
     at: float
     until: float
+    files: bool = False
 
 
 class Shares(Protocol):
@@ -26,7 +27,9 @@ class Shares(Protocol):
     conversation is erased, and when the person who made it may not see the conversation any more.
     Raises StoreUnavailable."""
 
-    async def add(self, person: str, session: str, last_n: int, days: int) -> tuple[Share, str]:
+    async def add(
+        self, person: str, session: str, last_n: int, days: int, *, files: bool = False
+    ) -> tuple[Share, str]:
         """A new link and its secret, which is shown this once. Raises ConfigError where `days` is
         less than 1 or more than MAX_SHARE_DAYS."""
         ...

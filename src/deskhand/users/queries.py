@@ -452,7 +452,16 @@ async def find_reader(store: Store, address: Address) -> str:
 
 def add_share(share: Share, digest: bytes) -> Change:
     """Keep a link; `digest` is the SHA-256 of the secret in its address."""
-    row = (share.id, digest, share.session, share.last_n, share.person, share.at, share.until)
+    row = (
+        share.id,
+        digest,
+        share.session,
+        share.last_n,
+        share.person,
+        share.at,
+        share.until,
+        share.files,
+    )
     return Change("share_add", row)
 
 
@@ -464,13 +473,19 @@ def trim_shares(now: float) -> Change:
 async def find_share(store: Store, digest: bytes, now: float) -> Share | None:
     """The link whose secret has this SHA-256, where its day has not come."""
     for row in await store.query("share_find", (digest, now)):
-        return Share(*row)
+        return _make_share(row)
     return None
+
+
+def _make_share(row: tuple[Any, ...]) -> Share:
+    id, session, last_n, person, at, until, files = row
+    return Share(id, session, last_n, person, at, until, bool(files))
 
 
 async def shares_of(store: Store, person: str, now: float, limit: int) -> list[Share]:
     """Those that this person has made and that have not ended, the latest first."""
-    return [Share(*row) for row in await store.query("share_list", (person, now, limit))]
+    rows = await store.query("share_list", (person, now, limit))
+    return [_make_share(row) for row in rows]
 
 
 def drop_share(share_id: str, person: str) -> Change:

@@ -27,11 +27,14 @@ class StoredShares:
         self._ids = ids
         self._people = people
 
-    async def add(self, person: str, session: str, last_n: int, days: int) -> tuple[Share, str]:
+    async def add(
+        self, person: str, session: str, last_n: int, days: int, *, files: bool = False
+    ) -> tuple[Share, str]:
         if not 1 <= days <= MAX_SHARE_DAYS:
             raise ConfigError(f"a link holds for 1 to {MAX_SHARE_DAYS} days")
         now = self._clock.now()
-        share = Share(self._ids.new("s"), session, last_n, person, now, now + days * DAY_S)
+        until = now + days * DAY_S
+        share = Share(self._ids.new("s"), session, last_n, person, now, until, files=files)
         secret = token_urlsafe(32)
         added = queries.add_share(share, hash_secret(secret))
         await self._store.change([queries.trim_shares(now), added])

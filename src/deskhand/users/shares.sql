@@ -1,11 +1,11 @@
 -- share_add --
-INSERT INTO share(id, hash, session, last_n, person, at, until) VALUES(?, ?, ?, ?, ?, ?, ?)
+INSERT INTO share(id, hash, session, last_n, person, at, until, files) VALUES(?, ?, ?, ?, ?, ?, ?, ?)
 
 -- share_find: one that has not ended --
-SELECT id, session, last_n, person, at, until FROM share WHERE hash = ? AND until > ?
+SELECT id, session, last_n, person, at, until, files FROM share WHERE hash = ? AND until > ?
 
 -- share_list: those of a person that have not ended, the latest first --
-SELECT id, session, last_n, person, at, until FROM share WHERE person = ? AND until > ? ORDER BY at DESC, id DESC LIMIT ?
+SELECT id, session, last_n, person, at, until, files FROM share WHERE person = ? AND until > ? ORDER BY at DESC, id DESC LIMIT ?
 
 -- share_drop --
 DELETE FROM share WHERE id = ? AND person = ?

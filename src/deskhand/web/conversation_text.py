@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ..types import events as e
 from ..types.identity import Principal
-from ..types.messages import Audio, File, Image, Message, Text
+from ..types.messages import Audio, File, Image, Message, Part, Text
 from ..types.page_texts import mark_text
 from .page_language import ENGLISH, PageLanguage
 
@@ -26,15 +26,23 @@ MAX_MARKDOWN_CHARS = 100_000
 LINK_SCHEMES = ("https://", "http://", "mailto:")
 
 
+class NamedFile(msgspec.Struct, frozen=True):
+    """A file that stands in a conversation. `mime` is what its sender says that it is."""
+
+    name: str
+    blob: str
+    mime: str
+
+
 class Utterance(msgspec.Struct, frozen=True):
-    """What somebody said at once. `n` is the number of its event, `at` seconds since the epoch;
-    `name` is '' for the agent. `files` are their names."""
+    """What somebody said at once, and the files beside it. `n` is the number of its event, `at`
+    seconds since the epoch; `name` is '' for the agent."""
 
     n: int
     at: float
     name: str
     text: str
-    files: tuple[str, ...] = ()
+    files: tuple[NamedFile, ...] = ()
 
 
 def list_utterances(
@@ -80,14 +88,21 @@ def list_utterances(
 def _make_utterance(
     recorded: e.Recorded, message: Message, name: str, language: PageLanguage
 ) -> Utterance:
-    files = [
-        language.say(mark_text("recording"))
-        if isinstance(part, Audio)
-        else part.name or language.say(mark_text("picture"))
-        for part in message.parts
+    files = list_files(message.parts, language)
+    return Utterance(recorded.n, recorded.at, name, _read_text(message), files)
+
+
+def list_files(parts: Sequence[Part], language: PageLanguage = ENGLISH) -> tuple[NamedFile, ...]:
+    """The files, pictures and recordings among these. What has no name is named in this
+    language."""
+    recording, picture = language.say(mark_text("recording")), language.say(mark_text("picture"))
+    return tuple(
+        NamedFile(
+            recording if isinstance(part, Audio) else part.name or picture, part.blob, part.mime
+        )
+        for part in parts
         if isinstance(part, File | Image | Audio)
-    ]
-    return Utterance(recorded.n, recorded.at, name, _read_text(message), tuple(files))
+    )
 
 
 def _read_text(message: Message) -> str:
@@ -104,7 +119,7 @@ def render_markdown(
         blocks.append(f"## {utterance.name or agent}, {when}")
         if utterance.text:
             blocks.append(utterance.text)
-        blocks += [f"- file: {name}" for name in utterance.files]
+        blocks += [f"- file: {file.name}" for file in utterance.files]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -117,6 +132,7 @@ h1 { font-size: 1.5rem; }
 .note, .who { color: var(--soft); font-size: 0.85rem; }
 article { margin: 1.5rem 0; }
 .person { background: var(--tint); border-radius: 12px; padding: 0.6rem 1rem; }
+img { display: block; max-width: 100%; height: auto; border-radius: 8px; }
 pre { overflow-x: auto; padding: 0.8rem; border: 1px solid var(--line); border-radius: 8px; }
 pre, code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 0.9em; }
 .plain { white-space: pre-wrap; }
@@ -128,28 +144,41 @@ blockquote { margin-inline: 0; padding-inline-start: 1rem;
 """The look of a conversation that stands alone, with no other file."""
 
 
+def show_file_name(utterance: Utterance, number: int) -> str:
+    """The file of that number, as HTML that loads nothing."""
+    return escape(utterance.files[number].name)
+
+
+class PageLook(msgspec.Struct, frozen=True):
+    """How the agent is called on a page, and the time zone and the language of it."""
+
+    agent: str
+    zone: tzinfo | None
+    language: PageLanguage = ENGLISH
+
+
 def render_page(
     title: str,
     utterances: Sequence[Utterance],
-    agent: str,
-    zone: tzinfo | None,
+    look: PageLook,
     note: str = "",
-    language: PageLanguage = ENGLISH,
+    show_file: Callable[[Utterance, int], str] = show_file_name,
 ) -> str:
-    """The conversation as one page without scripts, which loads nothing. `note` is shown below the
-    title, in this language."""
+    """The conversation as one page without scripts. `note` is shown below the title. The page loads
+    nothing but what `show_file` writes, as HTML, for the file of an utterance."""
     parser = make_parser()
     articles = []
     for utterance in utterances:
-        who = escape(utterance.name or agent)
+        who = escape(utterance.name or look.agent)
         kind = "person" if utterance.name else "agent"
-        files = "".join(f"<li>{escape(name)}</li>" for name in utterance.files)
+        files = "".join(f"<li>{show_file(utterance, i)}</li>" for i in range(len(utterance.files)))
         articles.append(
             f'<article class="{kind}">'
-            f'<p class="who">{who}, {_format_time(utterance.at, zone)}</p>'
+            f'<p class="who">{who}, {_format_time(utterance.at, look.zone)}</p>'
             f"{render_text(parser, utterance)}{f'<ul>{files}</ul>' if files else ''}"
             "</article>"
         )
+    language = look.language
     nothing = escape(language.say(mark_text("Nothing was said here.")))
     body = "\n".join(articles) or f'<p class="note">{nothing}</p>'
     told = f'<p class="note">{escape(language.say(note))}</p>' if note else ""

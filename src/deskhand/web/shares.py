@@ -14,22 +14,31 @@ import msgspec
 from starlette.responses import HTMLResponse, Response
 
 from ..store.queries import find_session_row, last_event_number
-from ..types.events import Recorded
 from ..types.identity import Principal
 from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME
 from ..types.shares import MAX_SHARE_DAYS, Share
 from .conversation_text import (
     STYLE,
+    PageLook,
+    Utterance,
     list_utterances,
     render_markdown,
     render_notice,
     render_page,
+    show_file_name,
 )
 from .errors import not_found
 from .names import format_session_name
-from .page_language import PageLanguage, choose_language
+from .page_language import ENGLISH, PageLanguage, choose_language
 from .routing import Call, Endpoint
+from .shared_files import (
+    find_file,
+    list_shared,
+    make_file_html,
+    redact_utterance,
+    send_shared_file,
+)
 from .visible_sessions import require_row, require_session
 
 _STYLE_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
@@ -42,9 +51,18 @@ PAGE_HEADERS = {
     "x-robots-tag": "noindex, nofollow",
 }
 """Those of a page that has a style and nothing else."""
+PICTURE_PAGE_HEADERS = {
+    **PAGE_HEADERS,
+    "content-security-policy": f"{PAGE_HEADERS['content-security-policy']}; img-src 'self'",
+}
+"""Those of a page that shows the pictures under its own address, too."""
 UNTITLED = mark_text("Conversation")
 SHARED_NOTE = mark_text(
     "A conversation with an AI agent, shared to be read. Files and tool calls are left out."
+)
+SHARED_WITH_FILES_NOTE = mark_text(
+    "A conversation with an AI agent, shared to be read with its pictures and files. Tool calls "
+    "are left out."
 )
 ENDED_TITLE = mark_text("This link does not work any more")
 ENDED_TEXT = mark_text(
@@ -66,14 +84,17 @@ class ExportForm(msgspec.Struct, frozen=True):
 
 
 class NewShare(msgspec.Struct, frozen=True):
-    """For how many days the link holds."""
+    """For how many days the link holds. `files`: it also shows the pictures and files that were
+    sent in the conversation. Secrets are taken out of texts, but not out of pictures and other
+    files."""
 
     days: Annotated[int, msgspec.Meta(ge=1, le=MAX_SHARE_DAYS)] = 7
+    files: bool = False
 
 
 class ShareView(msgspec.Struct, frozen=True):
-    """A link. `path` is its address on this server, shown only when it is made. Times are seconds
-    since the epoch."""
+    """A link. `path` is its address on this server, shown only when it is made. `files`: it shows
+    pictures and files, too. Times are seconds since the epoch."""
 
     id: str
     name: str
@@ -81,6 +102,7 @@ class ShareView(msgspec.Struct, frozen=True):
     at: float
     until: float
     path: str = ""
+    files: bool = False
 
 
 class RevokedView(msgspec.Struct, frozen=True):
@@ -105,20 +127,26 @@ async def _write_file(call: Call, form: str, session: str, title: str) -> str | 
     log = await call.web.store.events(session)
     if form == "json":
         return msgspec.json.encode(log)
+    agent, zone = _agent_label(session), call.web.admin.zone
+    names = await _people_names(call)
     if form == "html":
-        return await _render(call, session, title, log)
-    utterances = list_utterances(log, await _people_names(call))
-    return render_markdown(title, utterances, _agent_label(session), call.web.admin.zone)
+        language = await _language_of(call)
+        utterances = list_utterances(log, names, language=language)
+        return render_page(title, utterances, PageLook(agent, zone, language))
+    return render_markdown(title, list_utterances(log, names), agent, zone)
 
 
 async def share(call: Call) -> ShareView:
     session = await require_session(call)
     row = await require_row(call, session)
     last_n = await last_event_number(call.web.store, session)
-    made, secret = await call.web.shares.add(call.principal.id, session, last_n, call.body.days)
-    await call.web.people.add_audit_note(call.principal, "conversation shared", session)
-    name = format_session_name(session, call.principal, call.web.admin.agents[0])
-    return ShareView(made.id, name, row.title, made.at, made.until, f"/share/{secret}")
+    asked: NewShare = call.body
+    made, secret = await call.web.shares.add(
+        call.principal.id, session, last_n, asked.days, files=asked.files
+    )
+    what = "conversation shared with its files" if asked.files else "conversation shared"
+    await call.web.people.add_audit_note(call.principal, what, session)
+    return _make_view(call, made, row.title, f"/share/{secret}")
 
 
 async def list_shares(call: Call) -> list[ShareView]:
@@ -126,9 +154,13 @@ async def list_shares(call: Call) -> list[ShareView]:
     for made in await call.web.shares.of(call.principal.id):
         row = await find_session_row(call.web.store, made.session)
         title = row.title if row is not None else ""
-        name = format_session_name(made.session, call.principal, call.web.admin.agents[0])
-        found.append(ShareView(made.id, name, title, made.at, made.until))
+        found.append(_make_view(call, made, title))
     return found
+
+
+def _make_view(call: Call, made: Share, title: str, path: str = "") -> ShareView:
+    name = format_session_name(made.session, call.principal, call.web.admin.agents[0])
+    return ShareView(made.id, name, title, made.at, made.until, path, made.files)
 
 
 async def revoke(call: Call) -> RevokedView:
@@ -141,26 +173,44 @@ async def revoke(call: Call) -> RevokedView:
 async def show(call: Call) -> Response:
     """A shared conversation, for whoever has the link. People follow it, so a page is the answer in
     any case."""
-    shared = await call.web.shares.find(call.path("secret"))
+    secret = call.path("secret")
+    shared = await call.web.shares.find(secret)
     row = await find_session_row(call.web.store, shared.session) if shared else None
     if shared is None or row is None:
-        notice = render_notice(ENDED_TITLE, ENDED_TEXT, await _language_of(call))
-        return HTMLResponse(notice, 404, PAGE_HEADERS)
-    log = await call.web.store.events(shared.session)
-    page = await _render(call, shared.session, row.title, log, shared)
-    return HTMLResponse(page, headers=PAGE_HEADERS)
-
-
-async def _render(
-    call: Call, session: str, title: str, log: list[Recorded], shared: Share | None = None
-) -> str:
-    last_n = None if shared is None else shared.last_n
+        return await _render_ended(call)
     language = await _language_of(call)
-    utterances = list_utterances(log, await _people_names(call), last_n, language)
-    note = "" if shared is None else SHARED_NOTE
-    agent = _agent_label(session)
-    title = title or language.say(UNTITLED)
-    return render_page(title, utterances, agent, call.web.admin.zone, note, language)
+    page = render_page(
+        call.web.redact(row.title) or language.say(UNTITLED),
+        await read_shared(call, shared, language),
+        PageLook(_agent_label(shared.session), call.web.admin.zone, language),
+        SHARED_WITH_FILES_NOTE if shared.files else SHARED_NOTE,
+        make_file_html(secret) if shared.files else show_file_name,
+    )
+    return HTMLResponse(page, headers=PICTURE_PAGE_HEADERS if shared.files else PAGE_HEADERS)
+
+
+async def read_shared(
+    call: Call, shared: Share, language: PageLanguage = ENGLISH
+) -> list[Utterance]:
+    """What this link shows now, without secrets."""
+    log = await call.web.store.events(shared.session)
+    found = list_shared(log, await _people_names(call), shared, language)
+    return [redact_utterance(each, call.web.redact) for each in found]
+
+
+async def show_file(call: Call) -> Response:
+    """A file of a shared conversation, as long as its link holds."""
+    shared = await call.web.shares.find(call.path("secret"))
+    if shared is None or not shared.files:
+        return await _render_ended(call)
+    file = find_file(await read_shared(call, shared), call.path("file"))
+    response = await send_shared_file(call.web, file) if file is not None else None
+    return response or await _render_ended(call)
+
+
+async def _render_ended(call: Call) -> Response:
+    notice = render_notice(ENDED_TITLE, ENDED_TEXT, await _language_of(call))
+    return HTMLResponse(notice, 404, PAGE_HEADERS)
 
 
 async def _language_of(call: Call) -> PageLanguage:
@@ -232,6 +282,15 @@ ENDPOINTS = (
         show,
         "Read a shared conversation",
         media="text/html",
+        tag=_T,
+    ),
+    Endpoint(
+        "GET",
+        "/share/{secret}/files/{file}",
+        "public",
+        show_file,
+        "Get a file of a shared conversation, where its link shows files",
+        media="application/octet-stream",
         tag=_T,
     ),
 )

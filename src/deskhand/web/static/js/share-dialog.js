@@ -14,6 +14,7 @@ const DAYS = [1, 7, 30];
 export function ShareDialog({ one, close }) {
   const title = one.title || t("Untitled");
   const [days, setDays] = useState(7);
+  const [files, setFiles] = useState(false);
   const [address, setAddress] = useState("");
   const [links, setLinks] = useState([]);
   const loadLinks = () =>
@@ -26,7 +27,7 @@ export function ShareDialog({ one, close }) {
   }, []);
   const createLink = () =>
     attempt(async () => {
-      const made = await post(sessionPath(one.name, "/shares"), { days });
+      const made = await post(sessionPath(one.name, "/shares"), { days, files });
       setAddress(location.origin + made.path);
       announce(t("The link is ready"));
       await loadLinks();
@@ -44,7 +45,7 @@ export function ShareDialog({ one, close }) {
         <h2>${t("Share “{title}”", { title })}</h2>
         <p class="small muted">
           ${t(
-            "Anybody with the link can read what was said until now, but nothing that is said later. Files and tool calls are left out, and known secrets are blacked out.",
+            "Anybody with the link can read what was said until now, but nothing that is said later. Tool calls are left out, and known secrets are blacked out.",
           )}
         </p>
         ${
@@ -68,6 +69,22 @@ export function ShareDialog({ one, close }) {
                   )}
                 </fieldset>
                 <div>
+                  <label class="row tight">
+                    <input
+                      type="checkbox"
+                      checked=${files}
+                      aria-describedby="share-files-note"
+                      onChange=${(event) => setFiles(event.target.checked)}
+                    />
+                    ${t("With pictures and files")}
+                  </label>
+                  <p class="small muted" id="share-files-note">
+                    ${t(
+                      "Everything that was attached, and what the agent sent. Known secrets are blacked out in texts, but not in pictures and other files such as PDFs.",
+                    )}
+                  </p>
+                </div>
+                <div>
                   <button type="button" class="btn main" onClick=${createLink}>
                     ${t("Create the link")}
                   </button>
@@ -86,6 +103,7 @@ export function ShareDialog({ one, close }) {
                         at: formatDateTime(link.at),
                         until: formatDateTime(link.until),
                       })}
+                      ${link.files && html` · ${t("with pictures and files")}`}
                     </span>
                     <button type="button" class="btn little bad" onClick=${() => revoke(link)}>
                       ${t("Revoke")}
