@@ -27,6 +27,17 @@ class Sizes(msgspec.Struct, frozen=True):
     sizes: list[tuple[float, float]]
 
 
+Word = tuple[str, int, int, int, int, int]
+"""A text; left, top, width and height of it, in ten thousandths of its page; and 1 where a line
+ends behind it."""
+
+
+class PageWords(msgspec.Struct, frozen=True):
+    """The words of the first pages, a list for each, in the order in which the file has them."""
+
+    pages: list[list[Word]]
+
+
 class _Refusal(msgspec.Struct, frozen=True):
     unreadable: str = ""
     missing: str = ""
@@ -47,6 +58,15 @@ async def draw_page(data: bytes, page: int, sandbox: OpenSandbox) -> bytes:
     if not said.startswith(PNG):
         raise _make_error(said)
     return said
+
+
+async def read_words(data: bytes, sandbox: OpenSandbox) -> PageWords:
+    """Where the words stand on the first pages. Raises ToolError."""
+    said = await _run_drawing(data, sandbox, -1)
+    try:
+        return msgspec.json.decode(said, type=PageWords)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise _make_error(said) from None
 
 
 def _make_error(said: bytes) -> ToolError:

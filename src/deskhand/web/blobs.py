@@ -78,10 +78,10 @@ async def put_blob(call: Call) -> BlobView:
 
 
 async def get_blob(call: Call) -> Response:
-    return file_response((await _require_blob(call))[1], call.query.name or "file")
+    return file_response((await require_blob(call))[1], call.query.name or "file")
 
 
-async def _require_blob(call: Call) -> tuple[str, bytes]:
+async def require_blob(call: Call) -> tuple[str, bytes]:
     """The session and the bytes of what it names: a digest alone opens nothing. Raises
     HttpProblem."""
     digest = call.path("blob")
@@ -98,7 +98,7 @@ async def _require_blob(call: Call) -> tuple[str, bytes]:
 
 
 async def preview(call: Call) -> PreviewView:
-    session, data = await _require_blob(call)
+    session, data = await require_blob(call)
     found = await anyio.to_thread.run_sync(make_preview, data, len(data), call.query.name or "file")
     if not is_incomplete(found, data):
         return found
@@ -108,7 +108,7 @@ async def preview(call: Call) -> PreviewView:
 
 
 async def get_blob_page(call: Call) -> Response:
-    session, data = await _require_blob(call)
+    session, data = await require_blob(call)
     scope = await call.web.admin.tool_scope(session.partition("/")[0])
     async with call.web.pdf_limiter:
         drawn = await render_page(data, call.query.page, scope.host.open_sandbox)

@@ -244,7 +244,7 @@ async def get_preview(call: Call) -> PreviewView:
         return view
     data = (await read_file(call, agent, path, MAX_DOCUMENT_BYTES + 1)).data
     async with call.web.pdf_limiter:
-        return await complete_preview(view, data, await _sandbox(call, agent))
+        return await complete_preview(view, data, await find_sandbox(call, agent))
 
 
 async def preview_file(call: Call, agent: str, path: str) -> PreviewView:
@@ -253,14 +253,15 @@ async def preview_file(call: Call, agent: str, path: str) -> PreviewView:
     return make_preview(found.data, found.size_bytes, path)
 
 
-async def _sandbox(call: Call, agent: str) -> Callable[[], Awaitable[Sandbox]]:
+async def find_sandbox(call: Call, agent: str) -> Callable[[], Awaitable[Sandbox]]:
+    """What opens the sandbox of this agent."""
     return (await call.web.admin.tool_scope(agent or call.web.admin.agents[0])).host.open_sandbox
 
 
 async def get_page(call: Call) -> Response:
     data = (await read_file(call, call.query.agent, call.query.path, MAX_DOCUMENT_BYTES + 1)).data
     async with call.web.pdf_limiter:
-        drawn = await render_page(data, call.query.page, await _sandbox(call, call.query.agent))
+        drawn = await render_page(data, call.query.page, await find_sandbox(call, call.query.agent))
     return file_response(drawn, f"{call.query.page}.png")
 
 

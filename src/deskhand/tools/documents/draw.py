@@ -18,8 +18,8 @@ MAX_PIXELS = 4_000_000
 
 def main() -> None:
     """Read stdin, write stdout: `{"page": 0}` asks for the sizes of the first `most` pages as JSON,
-    another number for that page as PNG. What cannot be drawn is an answer too: `{"unreadable": "it
-    …"}`."""
+    -1 for the words of those pages and where they stand, another number for that page as PNG. What
+    cannot be drawn is an answer too: `{"unreadable": "it …"}`."""
     asked = json.loads(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read()
     try:
@@ -34,8 +34,11 @@ def main() -> None:
 def _make_answer(pdfium: Any, data: bytes, page: int, most: int) -> bytes:
     try:
         document = pdfium.PdfDocument(data)
-        if page:
+        if page > 0:
             return _render_png(document[page - 1])
+        if page < 0:
+            words = import_module("deskhand.tools.documents.words").read_words(document, most)
+            return json.dumps({"pages": words}).encode()
         count = len(document)
         sizes = [document.get_page_size(number) for number in range(min(count, most))]
         return json.dumps({"count": count, "sizes": sizes}).encode()

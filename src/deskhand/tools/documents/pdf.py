@@ -48,8 +48,19 @@ def read_pdf(data: bytes, found: ExtractedText) -> None:
 
 
 def _extract_text(page: pypdfium2.PdfPage, found: ExtractedText) -> str:
-    """What stands within the page. Invisible letters are taken away, but for a scan, whose only
-    text they are."""
+    """What stands within the page, and is seen."""
+    remove_unseen(page, found)
+    written = page.get_textpage()
+    inside = written.get_text_bounded()
+    outside = len("".join(written.get_text_range().split())) - len("".join(inside.split()))
+    written.close()
+    if outside > 0:
+        found.hidden["characters beyond the page"] += outside
+    return str(inside)
+
+
+def remove_unseen(page: pypdfium2.PdfPage, found: ExtractedText) -> None:
+    """Take invisible letters away, but for a scan, whose only text they are."""
     texts = []
     for number, each in enumerate(page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=1)):
         if number >= _MAX_OBJECTS:
@@ -60,13 +71,6 @@ def _extract_text(page: pypdfium2.PdfPage, found: ExtractedText) -> str:
         for each in unseen:
             page.remove_obj(each)
         found.hidden["hidden text"] += len(unseen)
-    written = page.get_textpage()
-    inside = written.get_text_bounded()
-    outside = len("".join(written.get_text_range().split())) - len("".join(inside.split()))
-    written.close()
-    if outside > 0:
-        found.hidden["characters beyond the page"] += outside
-    return str(inside)
 
 
 def _is_unseen(text: pypdfium2.PdfObject) -> bool:

@@ -1,12 +1,13 @@
 // What is seen of a file: a page or a drawing in its frame, Markdown, a table, a picture, the pages
 // of a PDF, or its text.
 
-import { formatBytes, formatCount } from "./format.js";
+import { formatBytes } from "./format.js";
 import { Icon } from "./icons.js";
 import { locale, t, tCount, tData } from "./language.js";
 import { html, useLayoutEffect, useRef, useState } from "./lib.js";
 import { Loaded } from "./panels/parts.js";
 import { Frame, useWholeText } from "./preview-frame.js";
+import { Pages } from "./preview-pages.js";
 import { compareCells } from "./tables.js";
 import { Markdown } from "./text.js";
 
@@ -159,41 +160,5 @@ function Table({ view }) {
       </table>
     </div>
     ${more && html`<p class="small muted">${more}</p>`}
-  `;
-}
-
-function Pages({ view, file }) {
-  const list = useRef();
-  useLayoutEffect(() => {
-    if (file.at?.page) list.current.children[file.at.page - 1]?.scrollIntoView();
-  }, [file.at]);
-  const total = view.page_count;
-  return html`
-    <ol class="pdf-pages" ref=${list}>
-      ${view.pages.map(
-        ([width, height], i) => html`
-          <li key=${i}>
-            <img
-              src=${file.page(i + 1)}
-              alt=${t("Page {page} of {total}", { page: i + 1, total })}
-              width=${Math.round(width)}
-              height=${Math.round(height)}
-              loading="lazy"
-            />
-          </li>
-        `,
-      )}
-    </ol>
-    ${
-      total > view.pages.length &&
-      html`
-        <p class="small muted">
-          ${t("These are the first {shown} of {total} pages. Download the file for all of them.", {
-            shown: view.pages.length,
-            total: formatCount(total),
-          })}
-        </p>
-      `
-    }
   `;
 }

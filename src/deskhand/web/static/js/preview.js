@@ -36,6 +36,7 @@ export function workspaceFile(path, at = null) {
     raw: `/api/files/raw?${query}`,
     about: `/api/files/preview?${query}`,
     page: (number) => `/api/files/page?${query}&page=${number}`,
+    words: `/api/files/words?${query}`,
     versions: `/api/files/versions?${query}`,
     version: (number) => `/api/files/version?${query}&n=${number}`,
   };
@@ -71,6 +72,7 @@ export function sentFile(part) {
     about: `${blobPath}/preview?${query}`,
     page: (number) =>
       `${blobPath}/page?session=${encodeURIComponent(route.value.name)}&page=${number}`,
+    words: `${blobPath}/words?${query}`,
   };
 }
 
