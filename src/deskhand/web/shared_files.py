@@ -20,7 +20,7 @@ from ..types.messages import ToolCall
 from ..types.shares import Share
 from .conversation_text import NamedFile, Utterance, list_files, list_utterances
 from .media import file_response
-from .page_language import PageLanguage
+from .page_language import ENGLISH, PageLanguage
 from .protocols import Web
 from .redacted import Redact
 
@@ -45,7 +45,7 @@ def list_shared(
     log: Sequence[e.Recorded],
     name_of: Callable[[Principal], str],
     shared: Share,
-    language: PageLanguage,
+    language: PageLanguage = ENGLISH,
 ) -> list[Utterance]:
     """What this link shows, in its order: what was said, and with `files` also the files that the
     agent sent. What has no name is named in this language."""

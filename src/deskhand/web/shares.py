@@ -199,13 +199,15 @@ async def read_shared(
 
 
 async def show_file(call: Call) -> Response:
-    """A file of a shared conversation, as long as its link holds."""
+    """A file of a shared conversation, as long as its link holds. Raises HttpProblem."""
     shared = await call.web.shares.find(call.path("secret"))
     if shared is None or not shared.files:
-        return await _render_ended(call)
+        raise not_found(mark_text("such file"))
     file = find_file(await read_shared(call, shared), call.path("file"))
     response = await send_shared_file(call.web, file) if file is not None else None
-    return response or await _render_ended(call)
+    if response is None:
+        raise not_found(mark_text("such file"))
+    return response
 
 
 async def _render_ended(call: Call) -> Response:
