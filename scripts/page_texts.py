@@ -28,7 +28,7 @@ from deskhand.types.cron_texts import CRON_TEXTS
 from deskhand.types.effects import EFFECT_PHRASES
 from deskhand.types.jobs import FAILURE_TEXTS
 from deskhand.types.schedules import INTERVAL_TEXTS
-from deskhand.web.previews import DOCUMENT_NOTE
+from deskhand.web.previews import DOCUMENT_NOTE, INSTALL_OFFICE_NOTE
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "deskhand"
@@ -106,7 +106,7 @@ def _server_texts() -> Iterator[str]:
         yield command.help
     yield from PERMISSION_MODES.values()
     yield from CRON_DAYS
-    yield from (DOCUMENT_NOTE, *EXAMPLE_REQUESTS)
+    yield from (DOCUMENT_NOTE, INSTALL_OFFICE_NOTE, *EXAMPLE_REQUESTS)
     for blueprint in BLUEPRINTS:
         yield from filter(None, (blueprint.title, blueprint.about, blueprint.when))
         yield from (slot.question for slot in blueprint.slots)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from docx import Document
 from playwright.sync_api import Page, expect
 
 from deskhand.testing.written_pdf import TWO_LINES, written_pdf
+from deskhand.tools.office_pdf import find_soffice
 
 from .conftest import Desk
 
@@ -81,3 +83,20 @@ def test_a_scan_says_that_it_has_no_text(page: Page, report: Path) -> None:
     report.write_bytes(written_pdf(""))
     open_report(page, "words.pdf")
     expect(page.locator(".preview")).to_contain_text("This PDF has no text to search")
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.skipif(not find_soffice(), reason="needs LibreOffice")
+def test_a_word_document_has_pages_and_text(page: Page, report: Path) -> None:
+    document = Document()
+    document.add_paragraph("Dear Ada, come")
+    document.save(str(report.with_name("letter.docx")))
+    open_report(page, "letter.docx")
+    pane = page.locator(".preview")
+    expect(pane.get_by_role("img", name="Page 1 of 1")).to_be_visible(timeout=120_000)
+    expect(pane.locator(".pdf-words text").first).to_have_text("Dear")
+    pane.get_by_role("searchbox", name="Search this document").fill("ada")
+    expect(pane.get_by_role("status")).to_have_text("1 of 1")
+    pane.get_by_role("button", name="Text", exact=True).click()
+    expect(pane).to_contain_text("This is the text of the document")
+    expect(pane.locator(".pdf-words")).to_have_count(0)

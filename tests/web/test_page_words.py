@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docx import Document
 
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.written_pdf import TWO_LINES, written_pdf
+from deskhand.tools.office_pdf import find_soffice
+from deskhand.web.previews import DOCUMENT_NOTE, INSTALL_OFFICE_NOTE
 
 from .served import Served, serving
-from .test_files import folder
+from .test_files import PNG, folder, whole
 from .test_guard import problem
 from .test_shared_files import send, upload
 
@@ -80,3 +83,40 @@ async def test_what_has_no_pages_has_no_words(served: Served) -> None:
     refused = await served.owner.ask("GET", "/api/files/words?path=bad.pdf")
     assert problem(refused)[0] == 400 and "damaged" in str(refused)
     assert problem(await served.owner.ask("GET", "/api/files/words?path=../a.pdf"))[0] == 403
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.skipif(not find_soffice(), reason="needs LibreOffice")
+async def test_an_office_document_is_drawn_as_pages(served: Served) -> None:
+    document = Document()
+    document.add_paragraph("Dear Ada, come")
+    document.save(str(folder(served) / "letter.docx"))
+    found = await served.owner.get("/api/files/preview?path=letter.docx")
+    assert found["drawable"] and "Dear Ada" in found["content"] and found["why"] == DOCUMENT_NOTE
+    sizes = await served.owner.get("/api/files/pages?path=letter.docx")
+    assert sizes["count"] == 1 and len(sizes["sizes"]) == 1
+    words = await served.owner.get("/api/files/words?path=letter.docx")
+    assert [word[0] for word in words["pages"][0]] == ["Dear", "Ada,", "come"]
+    status, headers, data = await whole(served.owner, "/api/files/page?path=letter.docx&page=1")
+    assert (status, headers["content-type"], data[:8]) == (200, "image/png", PNG[:8])
+    sent = await upload(
+        served.owner, "letter.docx", "a/b", (folder(served) / "letter.docx").read_bytes()
+    )
+    await send(served.owner, "talk", sent)
+    sizes = await served.owner.get(f"/api/blobs/{sent['blob']}/pages?session=talk")
+    assert sizes["count"] == 1
+    assert (await served.owner.ask("GET", "/api/files/pages?path=../a.docx"))[0] == 403
+
+
+async def test_without_libreoffice_a_line_says_what_to_install(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = Document()
+    document.add_paragraph("Dear Ada, come")
+    document.save(str(folder(served) / "letter.docx"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    found = await served.owner.get("/api/files/preview?path=letter.docx")
+    assert not found["drawable"] and "Dear Ada" in found["content"]
+    assert found["why"] == INSTALL_OFFICE_NOTE
+    status, told = await served.owner.ask("GET", "/api/files/pages?path=letter.docx")
+    assert status == 400 and "LibreOffice is not installed" in str(told)

@@ -17,7 +17,14 @@ from ..types.page_texts import mark_text
 from .errors import HttpProblem, bad_request, not_found
 from .media import file_response
 from .names import parse_session_name
-from .previews import PreviewView, complete_preview, is_incomplete, make_preview, render_page
+from .previews import (
+    PreviewView,
+    complete_preview,
+    is_incomplete,
+    make_preview,
+    read_as_pdf,
+    render_page,
+)
 from .routing import Call, Endpoint, read_limited
 from .visible_sessions import require_session
 
@@ -110,6 +117,7 @@ async def preview(call: Call) -> PreviewView:
 async def get_blob_page(call: Call) -> Response:
     session, data = await require_blob(call)
     scope = await call.web.admin.tool_scope(session.partition("/")[0])
+    data = await read_as_pdf(call.web, data, scope.host.open_sandbox)
     async with call.web.pdf_limiter:
         drawn = await render_page(data, call.query.page, scope.host.open_sandbox)
     return file_response(drawn, f"{call.query.page}.png")

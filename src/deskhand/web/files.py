@@ -38,6 +38,7 @@ from .previews import (
     complete_preview,
     is_incomplete,
     make_preview,
+    read_as_pdf,
     render_page,
 )
 from .protocols import Web
@@ -260,8 +261,10 @@ async def find_sandbox(call: Call, agent: str) -> Callable[[], Awaitable[Sandbox
 
 async def get_page(call: Call) -> Response:
     data = (await read_file(call, call.query.agent, call.query.path, MAX_DOCUMENT_BYTES + 1)).data
+    sandbox = await find_sandbox(call, call.query.agent)
+    data = await read_as_pdf(call.web, data, sandbox)
     async with call.web.pdf_limiter:
-        drawn = await render_page(data, call.query.page, await find_sandbox(call, call.query.agent))
+        drawn = await render_page(data, call.query.page, sandbox)
     return file_response(drawn, f"{call.query.page}.png")
 
 

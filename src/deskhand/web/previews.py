@@ -15,16 +15,22 @@ import msgspec
 from ..sandbox.base import Sandbox
 from ..tools.convert import ConversionRequest, convert_document
 from ..tools.documents.kinds import detect_kind
+from ..tools.office_pdf import find_ending, find_soffice
 from ..tools.pdf_pages import draw_page, read_page_sizes
 from ..types.errors import ToolError
 from .errors import bad_request, to_sentence
 from .media import picture_type
+from .protocols import Web
 
 PREVIEW_BYTES = 100_000
 TABLE_BYTES = 5_000_000
 """How much of a text is shown, and how much is read of a table."""
 DOCUMENTS = frozenset({"docx", "xlsx", "pptx", "odf", "epub", "rtf"})
 DOCUMENT_NOTE = "This is the text of the document, without its layout and pictures."
+INSTALL_OFFICE_NOTE = (
+    "This is the text of the document, without its layout and pictures. To see its pages here, "
+    "install LibreOffice where Deskhand runs (Debian and Ubuntu: libreoffice-nogui)."
+)
 _DOCUMENT_STARTS = (b"PK\x03\x04", b"{\\rtf")
 ROWS = 500
 COLUMNS = 100
@@ -86,7 +92,8 @@ class PreviewView(msgspec.Struct, frozen=True, kw_only=True):
     `content` is its text, None where it is none (`binary`); `truncated`: there is more of it.
     `rows` are the first of a table, after which there are `more_rows`, None where nobody counted
     them. `pages` are the width and height of the first pages of a PDF, in points, of `page_count`.
-    `digest` is the SHA-256 of a text that is shown whole.
+    `digest` is the SHA-256 of a text that is shown whole. `drawable`: it is a document whose pages
+    can be drawn; what is here is its text.
     """
 
     path: str
@@ -103,6 +110,7 @@ class PreviewView(msgspec.Struct, frozen=True, kw_only=True):
     page_count: int = 0
     why: str = ""
     digest: str = ""
+    drawable: bool = False
 
 
 def make_preview(data: bytes, size: int, path: str) -> PreviewView:
@@ -192,14 +200,17 @@ async def complete_preview(
     except ToolError as error:
         return msgspec.structs.replace(view, kind="none", why=to_sentence(str(error)))
     text = found.text[:PREVIEW_BYTES]
+    is_office = find_ending(data, view.name) != ""
+    drawable = is_office and find_soffice() != ""
     return msgspec.structs.replace(
         view,
         kind="markdown",
         language="markdown",
         content=text,
         truncated=len(text) < len(found.text),
-        why=DOCUMENT_NOTE,
+        why=INSTALL_OFFICE_NOTE if is_office and not drawable else DOCUMENT_NOTE,
         digest="",
+        drawable=drawable,
     )
 
 
@@ -211,6 +222,17 @@ async def _add_pages(
     except ToolError as error:
         return msgspec.structs.replace(view, kind="none", why=to_sentence(str(error)))
     return msgspec.structs.replace(view, pages=found.sizes, page_count=found.count)
+
+
+async def read_as_pdf(web: Web, data: bytes, sandbox: Callable[[], Awaitable[Sandbox]]) -> bytes:
+    """An Office document as PDF; all else as it is. Raises HttpProblem."""
+    ending = find_ending(data)
+    if not ending:
+        return data
+    try:
+        return await web.office.make_pdf(data, ending, sandbox)
+    except ToolError as error:
+        raise bad_request(to_sentence(str(error))) from error
 
 
 async def render_page(data: bytes, page: int, sandbox: Callable[[], Awaitable[Sandbox]]) -> bytes:

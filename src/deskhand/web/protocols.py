@@ -16,6 +16,7 @@ from ..store.base import Store
 from ..store.blobs import Blobs
 from ..tools.base import ToolScope
 from ..tools.journal import MadeFile
+from ..tools.office_pdf import OfficePdfs
 from ..types.clock import Clock, Ids
 from ..types.diffs import CallDiff
 from ..types.door import Door
@@ -507,6 +508,8 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
     """Limits how many answers are made into sound at one time."""
     listings: SharedResult[list[WorkspaceFile]] = msgspec.field(default_factory=SharedResult)
     """The files of a workspace, for all clients that are told of them at the end of a turn."""
+    office: OfficePdfs = msgspec.field(default_factory=OfficePdfs)
+    """Office documents as PDF."""
     pdf_limiter: CapacityLimiter = msgspec.field(
         default_factory=lambda: CapacityLimiter(MAX_PDF_WORKERS)
     )

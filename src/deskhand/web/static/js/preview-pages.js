@@ -11,6 +11,21 @@ import { findHits, joinSelected } from "./preview-words.js";
 const GRID = 10_000; // a page is so many units wide and high for its words
 const NONE = [];
 
+/** An Office document as LibreOffice draws it, which takes a while the first time. */
+export function DrawnDocument({ file }) {
+  const found = useFetch(file.pages);
+  if (found.error)
+    return html`
+      <p class="note warn" role="alert">
+        ${t("{problem} Its text is under Text.", { problem: found.error.message })}
+      </p>
+    `;
+  if (!found.data)
+    return html`<p class="small muted" role="status">${t("Drawing the pages …")}</p>`;
+  const view = { pages: found.data.sizes, page_count: found.data.count };
+  return html`<${Pages} view=${view} file=${file} />`;
+}
+
 export function Pages({ view, file }) {
   const list = useRef();
   const found = useFetch(file.words);

@@ -8,6 +8,7 @@ import { Loaded, useFetch } from "./panels/parts.js";
 import { beside, closePreview } from "./preview.js";
 import { Body, FRAMED, Source } from "./preview-body.js";
 import { Editor } from "./preview-editor.js";
+import { DrawnDocument } from "./preview-pages.js";
 import { Versions } from "./preview-versions.js";
 import { hasScope, route } from "./state.js";
 import { talk } from "./talk.js";
@@ -22,6 +23,8 @@ const KINDS = {
 const FRAMED_KINDS = { page: t("Page"), component: t("Component") };
 const describeKind = (view) => FRAMED_KINDS[FRAMED[view.language]] ?? KINDS[view.kind];
 const VIEWS = {
+  pages: t("Pages"),
+  text: t("Text"),
   preview: t("Preview"),
   source: t("Source"),
   versions: t("Versions"),
@@ -34,6 +37,7 @@ export const isFramed = (view) =>
 
 /** The views that there are of a file. */
 function listViews(file, view) {
+  if (view.drawable) return ["pages", "text", file.versions && "versions"].filter(Boolean);
   const written = view.kind === "text" || view.kind === "markdown" || view.kind === "table";
   const drawn = isFramed(view) || !written || view.kind !== "text";
   const editable = written && Boolean(view.digest);
@@ -56,7 +60,12 @@ export function Pane({ file }) {
   useEffect(() => {
     if (!open && view && shown !== "edit") found.reload(); // the agent may have changed it
   }, [open]);
-  const kind = shown === "preview" && view && !isFramed(view) ? `of-${view.kind}` : "";
+  const drawn = view?.drawable && shown === "pages";
+  const kind = drawn
+    ? "of-pdf"
+    : shown === "preview" && view && !isFramed(view)
+      ? `of-${view.kind}`
+      : "";
   const Place = beside.value && !large && route.value.place === "talk" ? Aside : Dialog;
   return html`
     <${Place} file=${file} kind=${kind}>
@@ -132,6 +141,7 @@ export function Pane({ file }) {
 }
 
 function View({ name, view, file, renew }) {
+  if (name === "pages") return html`<${DrawnDocument} file=${file} />`;
   if (name === "source") return html`<${Source} view=${view} file=${file} />`;
   if (name === "versions") return html`<${Versions} file=${file} changed=${renew} />`;
   if (name === "edit") return html`<${Editor} view=${view} file=${file} saved=${renew} />`;

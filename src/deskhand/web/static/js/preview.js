@@ -37,6 +37,7 @@ export function workspaceFile(path, at = null) {
     about: `/api/files/preview?${query}`,
     page: (number) => `/api/files/page?${query}&page=${number}`,
     words: `/api/files/words?${query}`,
+    pages: `/api/files/pages?${query}`,
     versions: `/api/files/versions?${query}`,
     version: (number) => `/api/files/version?${query}&n=${number}`,
   };
@@ -73,6 +74,7 @@ export function sentFile(part) {
     page: (number) =>
       `${blobPath}/page?session=${encodeURIComponent(route.value.name)}&page=${number}`,
     words: `${blobPath}/words?${query}`,
+    pages: `${blobPath}/pages?${query}`,
   };
 }
 
