@@ -14,8 +14,9 @@ from .conftest import Desk, desk_at
 from .desk import SPOKEN
 from .firefox import Firefox, Tab, start
 from .test_answers import CHART, DIAGRAM, SVG, TABLE
+from .test_components import LIST, WRONG
 from .test_doing import PIXEL
-from .test_frame import APP, ELEMENTS, LEAVING, Packets
+from .test_frame import APP, ELEMENTS, KINDS, LEAVING, Packets, made
 from .test_looks import ALL, AXE, RUN
 from .test_reach import PANELS
 from .test_safety import Elsewhere
@@ -184,12 +185,34 @@ def test_a_page_in_its_frame_works(tab: Tab, desk: Desk) -> None:
     frame.see("li button", count=1)
 
 
+def test_a_component_is_used(tab: Tab, desk: Desk) -> None:
+    open_file(tab, desk, "list.tsx", LIST)
+    frame = frame_of(tab)
+    frame.see("h1", "Groceries")
+    frame.fill("textbox", "New", "bread")
+    frame.click("button", "Add")
+    frame.click("checkbox", "milk")
+    frame.see("p", "1 left")
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_with_a_component_is_said_with_its_place(
+    tab: Tab, desk: Desk, what: str
+) -> None:
+    text, _, place = WRONG[what]
+    line, *_ = place.split(",")  # which column of an expression is named, differs between browsers
+    open_file(tab, desk, f"{what}.jsx", text)
+    frame_of(tab).see("[role=alert]", line)
+    tab.errors.clear()  # of the component
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_page_in_its_frame_reaches_nothing(
-    firefox: Firefox, tab: Tab, desk: Desk, elsewhere: Elsewhere, packets: Packets
+    firefox: Firefox, tab: Tab, desk: Desk, elsewhere: Elsewhere, packets: Packets, kind: str
 ) -> None:
     windows = len(firefox.send("browsingContext.getTree")["contexts"])
     page = ELEMENTS.replace("{url}", elsewhere.url).replace("{own}", desk.url)
-    open_file(tab, desk, "attack.html", page.replace("{udp}", str(packets.port)))
+    open_file(tab, desk, *made(kind, "attack", page.replace("{udp}", str(packets.port))))
     frame = frame_of(tab)
     frame.see("#log", "done")
     assert frame.evaluate("document.getElementById('log').textContent") == "done "
@@ -199,12 +222,13 @@ def test_a_page_in_its_frame_reaches_nothing(
     tab.errors.clear()  # its policy has refused all of this
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", LEAVING)
 def test_a_page_that_leaves_its_frame_is_stopped(
-    tab: Tab, desk: Desk, elsewhere: Elsewhere, way: str
+    tab: Tab, desk: Desk, elsewhere: Elsewhere, way: str, kind: str
 ) -> None:
     text = LEAVING[way].replace("{to}", elsewhere.url).replace("{own}", desk.url)
-    open_file(tab, desk, f"leave-{way}.html", f"<p>here</p>{text}")
+    open_file(tab, desk, *made(kind, f"leave-{way}", f"<p>here</p>{text}"))
     tab.see("[role=alert]", "tried to go to another page and was stopped")
     tab.see("iframe.frame", count=0)
     assert elsewhere.asked == []
