@@ -59,6 +59,10 @@ class Counted:
     def name(self) -> str:
         return "counted"
 
+    @property
+    def has_egress(self) -> bool:
+        return False
+
     async def open(self) -> Counted:
         return self
 
