@@ -164,6 +164,7 @@ async def test_a_shared_page_runs_and_loads_nothing(served: Served) -> None:
     assert set(re.findall(r'href="([^"]*)"', body)) == {
         "https://example.org/a",
         "https://evil.example/?q=1",
+        made["path"].replace("/share/", "/#/continue/"),
     }, "links that a person may follow; nothing is loaded by itself"
     assert page.count("<style>") == 1 and STYLE in page
 

@@ -164,7 +164,7 @@ def render_page(
     note: str = "",
     show_file: Callable[[Utterance, int], str] = show_file_name,
 ) -> str:
-    """The conversation as one page without scripts. `note` is shown below the title. The page loads
+    """The conversation as one page without scripts. `note` is HTML below the title. The page loads
     nothing but what `show_file` writes, as HTML, for the file of an utterance."""
     parser = make_parser()
     articles = []
@@ -181,7 +181,7 @@ def render_page(
     language = look.language
     nothing = escape(language.say(mark_text("Nothing was said here.")))
     body = "\n".join(articles) or f'<p class="note">{nothing}</p>'
-    told = f'<p class="note">{escape(language.say(note))}</p>' if note else ""
+    told = f'<p class="note">{note}</p>' if note else ""
     return _wrap_page(title, f"{told}\n{body}", language)
 
 

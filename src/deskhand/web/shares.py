@@ -6,6 +6,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
+from html import escape
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -64,6 +65,8 @@ SHARED_WITH_FILES_NOTE = mark_text(
     "A conversation with an AI agent, shared to be read with its pictures and files. Tool calls "
     "are left out."
 )
+CONTINUE_LINK = mark_text("Continue this conversation")
+CONTINUE_NOTE = mark_text("If you have access to this Deskhand: {link}.")
 ENDED_TITLE = mark_text("This link does not work any more")
 ENDED_TEXT = mark_text(
     "Its time is over, or it was revoked. Ask the person who gave it to you for a new one."
@@ -183,10 +186,20 @@ async def show(call: Call) -> Response:
         call.web.redact(row.title) or language.say(UNTITLED),
         await read_shared(call, shared, language),
         PageLook(_agent_label(shared.session), call.web.admin.zone, language),
-        SHARED_WITH_FILES_NOTE if shared.files else SHARED_NOTE,
+        _make_note(shared, secret, language),
         make_file_html(secret) if shared.files else show_file_name,
     )
     return HTMLResponse(page, headers=PICTURE_PAGE_HEADERS if shared.files else PAGE_HEADERS)
+
+
+def _make_note(shared: Share, secret: str, language: PageLanguage) -> str:
+    """As HTML. Whether somebody is signed in is not known here: the cookie does not come along with
+    a link that others gave."""
+    note = language.say(SHARED_WITH_FILES_NOTE if shared.files else SHARED_NOTE)
+    words = escape(language.say(CONTINUE_LINK))
+    link = f'<a href="/#/continue/{escape(secret)}">{words}</a>'
+    before, _, after = language.say(CONTINUE_NOTE).partition("{link}")
+    return f"{escape(note)} {escape(before)}{link}{escape(after)}"
 
 
 async def read_shared(

@@ -130,6 +130,10 @@ function App() {
     if (online.value) resendMessages();
   }, [online.value]);
   useEffect(() => effect(showTitle), []);
+  useEffect(() => {
+    const link = /^#\/continue\/([\w-]+)$/.exec(location.hash)?.[1];
+    if (link) attempt(async () => (await import("./continued.js")).continueShared(link));
+  }, []);
   return html`
     <div
       class="app"
