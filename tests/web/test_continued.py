@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from deskhand.testing.scripted import ScriptedModel, say
+from deskhand.types.messages import Text
 from deskhand.web.continued import MAX_SHARED_CHARS, make_earlier
 from deskhand.web.conversation_text import NamedFile, Utterance
 
@@ -60,7 +61,8 @@ async def test_what_was_shared_is_the_untrusted_word_of_others(
         assert [each["message"]["role"] for each in history] == ["user", "assistant"]
         assert all("later" not in str(each) for each in log)
         given = [part for each in model.requests[-1].messages for part in each.message.parts]
-        labels = [part.label for part in given if getattr(part, "text", "") == "the first words"]
+        texts = [part for part in given if isinstance(part, Text)]
+        labels = [part.label for part in texts if part.text == "the first words"]
         assert [label.integrity for label in labels] == ["untrusted"]
         status, got = await client.ask("POST", "/api/sessions/mine/continue", body)
         assert status == 409, got

@@ -13,12 +13,13 @@ import msgspec
 from ..store.queries import last_event_number
 from ..types.identity import Said
 from ..types.labels import Label
-from ..types.messages import Message, Text
+from ..types.messages import Message, Role, Text
 from .conversation_text import Utterance
-from .conversations import ReceiptView, Say, session_from_path, submit_body
+from .conversations import ReceiptView, Say, submit_body
 from .errors import HttpProblem, bad_request, not_found
 from .routing import Call, Endpoint
 from .shares import read_shared
+from .visible_sessions import session_from_path
 
 SHARED_LABEL = Label("untrusted", source="a shared conversation")
 MAX_SHARED_CHARS = 200_000
@@ -61,7 +62,7 @@ def make_earlier(utterances: list[Utterance]) -> tuple[Message, ...]:
         left -= len(text)
         if left < 0:
             break
-        role = "user" if utterance.name else "assistant"
+        role: Role = "user" if utterance.name else "assistant"
         found.append(Message(role, (Text(text, SHARED_LABEL),)))
     return tuple(reversed(found))
 
