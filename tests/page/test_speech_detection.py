@@ -171,7 +171,7 @@ def test_what_belongs_together_is_read_together(page: Page) -> None:
         "Milk, bread and a tent! Shall I go on?",
     ]
     assert cut(TEXTS[1])[0] == "Dr. Who paid 3.50 for it, e.g. at St. John's."
-    assert cut(TEXTS[3])[-1] == "That prints it." and len(cut(TEXTS[3])) == 2
+    assert [piece[:3] for piece in cut(TEXTS[3])] == ["Loo", "```", "Tha"]
     assert cut(TEXTS[5])[0] == "Das ist z. B. so gemeint."
     assert all(len(piece) <= 600 for piece in cut(TEXTS[7]))
 
