@@ -24,7 +24,7 @@ def test_from_the_first_visit_to_the_first_answer(
         expect(page.get_by_role("heading", name="Sign in to Deskhand")).to_be_visible()
         expect(page.get_by_text("deskhand login")).to_be_visible()
         page.goto(desk.login)
-        expect(page.get_by_role("heading", name="What should we do, owner?")).to_be_visible()
+        expect(page.get_by_role("heading", name="What should we do?")).to_be_visible()
         assert "login" not in page.url, "the secret must leave the address"
         page.get_by_role("button", name="Look around").click()
         expect(answer(page, "You said: What is in my workspace?")).to_be_visible()

@@ -286,7 +286,8 @@ class LocalDoor:
         if await self._store.may_see(principal, session):
             return True
         if await has_members(self._store, session):
-            return False
+            # It may have begun between the two looks, with this person in it.
+            return await self._store.may_see(principal, session)
         if is_own_session(principal, session):
             return True
         return address.channel not in (*CLIENT_NAMED_CHANNELS, "door")
