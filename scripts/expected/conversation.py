@@ -169,7 +169,7 @@ def branches(page: Page, house: House) -> Part:
 
 @row("desk")
 def commands(page: Page, house: House) -> Part:
-    page.get_by_label("Message to Deskhand").press_sequentially("/")
+    page.get_by_label("Message to Deskhand").press_sequentially("/co")
     page.get_by_role("listbox", name="Commands").wait_for()
     return None
 

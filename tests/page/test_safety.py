@@ -164,7 +164,7 @@ def test_the_policy_is_exact(context: BrowserContext) -> None:
         assert page.request.get(path).headers["content-security-policy"] == CSP
     host = page.url.split("/")[2]
     policy = page.request.get("/").headers["content-security-policy"]
-    assert policy == f"{CSP}; frame-src {host}/frame"
+    assert policy == f"{CSP}; font-src 'self'; frame-src {host}/frame"
     assert "script-src 'self';" in CSP
     assert "require-trusted-types-for 'script'" in CSP
     assert "unsafe" not in CSP

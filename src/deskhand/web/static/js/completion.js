@@ -130,6 +130,14 @@ async function findTitles(word) {
     }));
 }
 
+/** The list for what is written by now, where the one for that has not come yet. */
+function narrow(now, token) {
+  const word = token.word.toLowerCase();
+  if (word === now.token.word.toLowerCase()) return now;
+  const entries = now.entries.filter(({ written }) => written.toLowerCase().includes(word));
+  return { ...now, entries, chosen: 0 };
+}
+
 /**
  * Whether this key was for the list: the arrows choose, Enter and Tab take, Esc closes. `take(entry)`
  * puts an entry into the text.
@@ -137,15 +145,16 @@ async function findTitles(word) {
 export function steerCompletions(event, take) {
   const now = offered.value;
   if (!now || event.isComposing) return false;
-  const { entries, chosen } = now;
-  const token = findToken(event.target.value, event.target.selectionStart); // may be newer
-  const isWritten = event.key === "Enter" && entries[chosen].written === token?.word;
-  if (!token || isWritten) {
+  const token = findToken(event.target.value, event.target.selectionStart);
+  const { entries, chosen } = token ? narrow(now, token) : now;
+  const isWritten = event.key === "Enter" && entries[chosen]?.written === token?.word;
+  if (!token || !entries.length || isWritten) {
     closeCompletions();
     return false; // Enter sends what is written out
   }
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step) offered.value = { ...now, chosen: (chosen + step + entries.length) % entries.length };
+  if (step)
+    offered.value = { ...now, entries, chosen: (chosen + step + entries.length) % entries.length };
   else if ((event.key === "Enter" && !event.shiftKey) || (event.key === "Tab" && !event.shiftKey))
     take(entries[chosen]);
   else if (event.key === "Escape") closeCompletions();
