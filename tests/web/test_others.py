@@ -19,6 +19,7 @@ BODY = {
     "at_n": 1,
     "choice": "once",
     "title": "mine",
+    "link": "x",
 }
 
 

@@ -82,7 +82,7 @@ def _is_sent_here(call: ToolCall | None) -> bool:
         return False
     try:
         to = msgspec.json.decode(call.arguments, type=_Destination)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
     return not to.channel and not to.chat
 
