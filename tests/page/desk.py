@@ -39,7 +39,7 @@ from deskhand.tools import task_board
 from deskhand.tools.base import Context, Outcome, PersonQuestion
 from deskhand.tools.define import tool
 from deskhand.types.commit import Commit
-from deskhand.types.errors import ModelError, ModelOverloaded, SpeechError
+from deskhand.types.errors import ModelError, ModelOverloaded, SpeechError, ToolError
 from deskhand.types.events import (
     AnyEvent,
     MessageDelivered,
@@ -161,7 +161,9 @@ async def invite(who: str) -> str:
 
 @tool(reads=LOCAL)
 async def echo_back(text: str) -> str:
-    """Says it back."""
+    """Says it back; what begins with `refuse` is an error."""
+    if text.startswith("refuse "):
+        raise ToolError(text.removeprefix("refuse "))
     return text
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from deskhand.runtime.access_api import AccessApi
+from deskhand.runtime.mcp_api import McpApi
 from deskhand.tools.queries import grant_host
+from deskhand.types.errors import Refused
+from deskhand.types.identity import Principal
 
 from .calling import ALLOW, Caller, said
 from .served import Served, serving
@@ -122,3 +128,22 @@ async def test_only_owners_see_and_change_it(tmp_path: Path) -> None:
             ):
                 assert (await other.ask(method, path, given))[0] == 403, (role, path)
         assert (await served.owner.get(ACCESS))["folders"] == []
+
+
+async def test_a_credential_alone_makes_nobody_an_owner(tmp_path: Path) -> None:
+    """A role of one's own may have the scope; what agents may use is for owners all the same."""
+    ann = Principal("ann", ("gardener",))
+    async with serving(tmp_path) as served:
+        host = served.app.features.host
+        access, servers = AccessApi(host), McpApi(host, served.app.features.mcp)
+        for ask in (
+            lambda: access.list_access(ann),
+            lambda: access.allow_folder(ann, "default", str(tmp_path), write=True),
+            lambda: access.revoke_folder(ann, "default", str(tmp_path)),
+            lambda: access.revoke_host(ann, "", "pypi.org"),
+            lambda: servers.list_servers(ann),
+            lambda: servers.try_server(ann, "test"),
+            lambda: servers.accept_tools(ann, "test", {}),
+        ):
+            with pytest.raises(Refused, match="only an owner"):
+                await ask()

@@ -34,7 +34,7 @@ const REFUSED =
   /is outside the workspace, so it is not (?:read|written)\. The owner can allow it: deskhand allow path (.+?)( --write)?$/s;
 
 /** The folder that was refused, and whether it was to be written to; null for another text. */
-export function parseRefusal({ name }, text) {
+function parseRefusal({ name }, text) {
   const found = FILE_TOOLS.has(name) && REFUSED.exec(text.trim());
   if (!found) return null;
   const [, word, write] = found;
