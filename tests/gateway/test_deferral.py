@@ -212,6 +212,7 @@ async def test_a_job_waits_and_a_reminder_does_not(tmp_path: Path) -> None:
         channel.waiting.append(
             Inbound("q2", quiet.address, "7", 0.0, Said(Message("user", (Text("/quiet off"),))))
         )
+        await wait_for(lambda: truth("no quiet hours" in str(texts(channel))))
         await desk.pass_time(app, 60)
         await wait_for(lambda: truth(("7", "done") in texts(channel)))
 

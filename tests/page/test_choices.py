@@ -47,6 +47,7 @@ def test_permissions_are_looked_at_before_one_is_chosen(page: Page) -> None:
     page.locator("#step-permissions").click()
     group = page.get_by_role("radiogroup", name="Permissions")
     group.get_by_role("radio").first.click()
+    expect(group.get_by_role("radio").first).to_have_attribute("aria-checked", "true")
     chosen = group.get_by_role("radio", checked=True)
     before = chosen.inner_text()
     page.locator("#step-permissions").focus()
