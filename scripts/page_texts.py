@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from deskhand.channels.guides import GUIDES
+from deskhand.gateway.progress_text import TOOL_PHRASES
 from deskhand.jobs.blueprints import BLUEPRINTS, CRON_DAYS
 from deskhand.jobs.text import OUTCOME_TEXTS, STATE_TEXTS
 from deskhand.policy.ask_text import EFFECT_SENTENCES
@@ -97,13 +98,13 @@ def _tables() -> Iterator[str]:
     yield from FAILURE_TEXTS.values()
     yield from EFFECT_PHRASES.values()
     yield from EFFECT_SENTENCES.values()
+    yield from TOOL_PHRASES.values()
+    yield from (command.help for command in COMMANDS.values())
 
 
 def _server_texts() -> Iterator[str]:
     """What the server has as a list of texts, for the page and for others. The page says them
     through `tData`."""
-    for command in COMMANDS.values():
-        yield command.help
     yield from PERMISSION_MODES.values()
     yield from CRON_DAYS
     yield from (DOCUMENT_NOTE, INSTALL_OFFICE_NOTE, *EXAMPLE_REQUESTS)
@@ -177,6 +178,7 @@ def update(file: Path, name: str, texts: Texts) -> str:
     language = {
         "name": name or known.get("name", file.stem),
         "dir": known.get("dir", "ltr"),
+        "formats": known.get("formats", {}),
         "sentences": collect_sentences(),
         "texts": {
             text: said.get(text) or ({"other": ""} if texts[text] else "") for text in sorted(texts)

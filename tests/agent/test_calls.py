@@ -90,7 +90,7 @@ ODD = [
         "odd broke: ValueError: half ? of a pair\ufffd",
     ),
     (raising(ExceptionGroup("two", [OSError(5, "gone")])), "error", "odd broke: ExceptionGroup"),
-    (lambda: "hang", "error", "odd took longer than 0 s and was stopped"),
+    (lambda: "hang", "error", "odd took longer than 1 s and was stopped"),
     (lambda: "a plain string", "error", "odd broke: TypeError: it returned 'a plain string'"),
     (lambda: None, "error", "odd broke: TypeError: it returned None"),
     (lambda: make_result("text \ud800\0", LOCAL), "ok", "text ?\ufffd"),
@@ -104,7 +104,7 @@ async def test_whatever_a_tool_does_is_a_result(
     bench: MakeBench, act: Any, status: str, text: str
 ) -> None:
     hangs = "took longer" in text
-    odd = Odd(act, timeout_s=0.05 if hangs else 60.0)
+    odd = Odd(act, timeout_s=1.0 if hangs else 60.0)
     b = bench(once(call("odd")), [odd])
     await b.say("go")
     (result,) = await b.results()

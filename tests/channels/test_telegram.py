@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from deskhand.channels.settings import ChannelConfig, GroupRule
 from deskhand.channels.telegram.channel import TelegramChannel, open_telegram
 from deskhand.channels.telegram.reader import FORWARDED
+from deskhand.languages.catalogue import choose_language
 from deskhand.testing.channel import MemoryContext
 from deskhand.testing.channel_suite import saying, take
 from deskhand.testing.ogg import make_silence
@@ -402,7 +403,9 @@ async def test_a_webhook_of_before_is_taken_away(
     server.webhook = "https://example.test/old"
     server.chats.says(ANN, "hello")
     assert await one(open_channel()) and server.webhook == ""
-    assert {"command": "stop", "description": COMMANDS["stop"].help} in server.commands
+    assert {"command": "stop", "description": COMMANDS["stop"].help} in server.commands[""]
+    german = choose_language("de").say(COMMANDS["stop"].help)
+    assert {"command": "stop", "description": german} in server.commands["de"]
 
 
 async def test_a_token_that_is_not_known(server: TelegramServer, open_channel: Open) -> None:

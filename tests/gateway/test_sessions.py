@@ -26,10 +26,14 @@ async def test_a_shell_that_stays(tmp_path: Path) -> None:
         said = await desk.call(
             app, "process", action="write", id=id_, input="X=42; stty size; echo $TERM\n"
         )
+        while "xterm-256color\n" not in said:
+            said += await desk.call(app, "process", action="poll", id=id_)
         assert "40 120\nxterm-256color\n" in said and "\x1b" not in said
         said = await desk.call(
             app, "process", action="input", session_id=id_, input="echo $((X + 1))\n"
         )
+        while "\n43\n" not in said:
+            said += await desk.call(app, "process", action="poll", id=id_)
         assert "\n43\n" in said and "40 120" not in said, "what was told is not told again"
         said = await desk.call(
             app, "process", action="write", id=id_, input="sh -c 'echo on $((1+1)); sleep 60'\n"

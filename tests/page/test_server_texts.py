@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from deskhand.jobs.text import JobForecast, describe_outcome, describe_timing
+from deskhand.languages.sentences import say_notice
 from deskhand.policy.information_flow import format_sources
 from deskhand.policy.rules import Case, Rule, apply_rules
 from deskhand.types.identity import Principal
@@ -37,8 +38,22 @@ VALUES = {
     "clocks": "08:00 and 18:00",
     "days": "Monday through Friday",
     "month": "March",
+    "code": "`notes.md`",
 }
 """What stands in a place of this kind. In all others it is the name of the place."""
+JOINED = (
+    "at 08:00 on Monday, Wednesday, and Friday (UTC)",
+    "at 00:00 on December 24 (UTC)",
+    "once, at 2027-01-31 17:00 · file inbox",
+    "It only reads; it cannot be undone",
+    "this conversation has read what Ann wrote, file a and b.txt and 3 more",
+    "It answered with nothing.",
+    "an own sentence. It only reads",
+    "Deep work is off. The tasks stay as they are.\n  • Stopped. Rex. Stopped.",
+    "Foo; it only reads. Stopped.",
+    "Deep work is off. The tasks stay as they are. Nothing is running.",
+)
+NOTICE = "texts => import('/js/language.js').then(({ tNotice }) => texts.map(tNotice))"
 SAY = "texts => import('/js/language.js').then(({ tServer }) => texts.map(tServer))"
 FIND = (
     "texts => import('/js/language.js')"
@@ -72,8 +87,27 @@ def test_every_sentence_comes_back_in_german(german: Page) -> None:
 
 
 def test_no_sentence_could_be_two(german: Page) -> None:
+    """What is whole is looked for before what has places."""
     found: list[list[str]] = german.evaluate(FIND, list(map(fill, SENTENCES)))
-    assert {text: each for text, each in zip(SENTENCES, found, strict=True) if each != [text]} == {}
+    assert {
+        text: each
+        for text, each in zip(SENTENCES, found, strict=True)
+        if (each if "{" in text else each[:1]) != [text]
+    } == {}
+
+
+def test_chats_say_the_same(german: Page) -> None:
+    """The page and the server each recognise the sentences by themselves."""
+    # Days through days are no days.
+    written = [fill(text) for text in SENTENCES if " through {last_days}" not in text] + [*JOINED]
+    said: list[str] = german.evaluate(NOTICE, written)
+    spoken = [say_notice(each, "de") for each in written]
+    differing = {
+        text: (page, chat)
+        for text, page, chat in zip(written, said, spoken, strict=True)
+        if page.replace("\u00a0", ".") != chat
+    }
+    assert differing == {}
 
 
 @pytest.mark.parametrize(

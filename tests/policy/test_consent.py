@@ -61,7 +61,7 @@ def test_every_difference_is_another_question() -> None:
     [
         *[
             (word, "once")
-            for word in ("yes", "Y", " ok. ", "okay", "once", "allow", "YES!", "/yes")
+            for word in ("yes", "Y", " ok. ", "okay", "once", "allow", "YES!", "/yes", "Ja.")
         ],
         *[("always", "always"), ("Never!", "never")],
         *[(word, "no") for word in ("no", "N", "deny", "cancel")],
@@ -73,7 +73,7 @@ def test_every_difference_is_another_question() -> None:
                 "yesno",
                 "y e s",
                 "\uff39\uff25\uff33",
-                "ja",
+                "oui",
                 "no, wait",
                 "y" * 1_000_000,
             )

@@ -45,6 +45,7 @@ INSERT INTO alert(key, at, text, said_as) VALUES('k', 1.0, 't', '');
 INSERT INTO machine_round(at, what) VALUES(1.0, 'w');
 INSERT INTO login VALUES(x'00', 'owner', 9.0);
 INSERT INTO pairing_guess VALUES(1.0);
+INSERT INTO person_language VALUES('ann', 'de', 'en');
 INSERT INTO notification_times VALUES('ann', '22:00-07:00', '08:00 18:00');
 INSERT INTO share VALUES('s1', x'00', 's', 3, 'ann', 1.0, 2.0, 1);
 INSERT INTO inbox_seen VALUES('ann', 7);

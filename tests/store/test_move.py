@@ -20,7 +20,7 @@ from deskhand.testing.store_suite import ANN, commit, inbound, received
 from deskhand.types.commit import Change
 from deskhand.types.errors import StoreError
 
-HOME = Path(__file__).parent / "golden" / "schema_25.sql"
+HOME = Path(__file__).parent / "golden" / "schema_26.sql"
 MORE = Path(__file__).parent / "every_table.sql"
 
 

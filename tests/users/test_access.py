@@ -66,6 +66,7 @@ COMMAND_RULES = dict.fromkeys(
         "voice",
         "handoff",
         "quiet",
+        "language",
         "digest",
         "document",
         "clean",

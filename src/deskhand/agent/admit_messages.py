@@ -20,6 +20,7 @@ from ..types.events import (
 from ..types.identity import Address, Answer, Body, Command, Deletion, Principal, Waiting
 from ..types.labels import LOCAL
 from ..types.messages import File, Text
+from ..types.page_texts import mark_text
 from ..types.turn import OUT_OF_DATE, make_out_of_date, make_refusal
 from .answer_document import DOCUMENT_MIME, find_answer, is_out_of_date, name_document
 from .ask_people import send_asks
@@ -31,7 +32,7 @@ from .rewind import MAX_TITLES, RewindView, make_branch, plan_rewind, plan_uncom
 from .session import Session
 from .state import find_asked_calls
 
-NOT_SENT_HERE = "files are sent to chats only; copy the answer from the conversation"
+NOT_SENT_HERE = mark_text("files are sent to chats only; copy the answer from the conversation")
 
 
 async def admit_messages(session: Session) -> None:
@@ -138,7 +139,7 @@ def _reply_to_commands(
         return
     reply_to = inbound.external_id if isinstance(inbound.body, Answer) else ""
     for event in runs:
-        parts: list[SayPart] = [Text(event.reply)] if event.reply else []
+        parts: list[SayPart] = [Text(event.reply, LOCAL)] if event.reply else []
         if event.file is not None:
             parts.append(event.file)
         if parts:
@@ -150,7 +151,7 @@ async def _go_on_at(session: Session, to: Address, before: Address) -> None:
     if to != before:
         row = await find_session_row(session.runtime.store, session.name)
         arrival = describe_arrival(row.title if row is not None else "", before)
-        session.journal.enqueue_message(to, (Text(arrival),))
+        session.journal.enqueue_message(to, (Text(arrival, LOCAL),))
     if session.state.turn is not None:
         await send_asks(session)
 

@@ -21,6 +21,7 @@ from ..types.errors import AnswerUnfit, BudgetSpent, MalformedReply, ModelError,
 from ..types.events import Hinted, Masked, ModelFailed, ModelReplied, Turn
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text, Usage, clean_text
+from ..types.page_texts import mark_text
 from ..types.steps import AskModel
 from .context import build_request
 from .masking import next_mask_point
@@ -201,10 +202,9 @@ def _announce_wait(session: Session, turn: Turn, failed: ModelFailed, now: float
     if until is None or until - now <= SILENT_WAIT_S or turn.principal.kind == "clock":
         return
     moment = datetime.fromtimestamp(until, session.state.zone or UTC)
-    said = (
-        f"{failed.next_model} asks to wait. I will try again at {moment:%H:%M %Z}; /stop cancels "
-        "that."
-    )
+    said = mark_text(
+        "{model} asks to wait. I will try again at {time_text}; /stop cancels that."
+    ).format(model=failed.next_model, time_text=f"{moment:%H:%M %Z}")
     session.journal.enqueue_message(turn.address, (Text(said, LOCAL),))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from ..store.queries import add_dead_letter
-from ..types.commit import ActionName, Actions
+from ..types.commit import ActionName, Actions, SayPart
 from ..types.events import CallClosed, Turn, TurnEnded
 from ..types.identity import Deletion
 from ..types.jobs import render_turn_end
+from ..types.labels import LOCAL, UNTRUSTED
 from ..types.messages import Text
+from ..types.page_texts import mark_text
 from ..types.steps import EndTurn
 from ..types.turn import make_call_closed, make_refusal
 from .admit_messages import record_admission, without_withdrawn
@@ -16,9 +18,10 @@ from .next_admission import admit_next
 from .next_step import answer_text
 from .session import Session
 
-LATE_RESULT = "no result was returned in time"
+LATE_RESULT = mark_text("no result was returned in time")
 MIN_DOCUMENT_CHARS = 1000
 """No platform with buttons needs more than a few messages for less."""
+_GIVEN_UP = mark_text("Sorry, I encountered an error and gave this up: {reason_text}")
 LOST_CALL = "given up; it may or may not have happened"
 
 
@@ -43,14 +46,13 @@ async def end_turn(session: Session, step: EndTurn) -> None:
 
     for call in list(session.state.calls.values()):  # those of a program that took too long
         journal.record(make_call_closed(call, "expired", LATE_RESULT))
+    is_own = bool(said) and said == step.said and step.reason != "done"
     note, changes = await session.runtime.closing_notes.closing_note(session.name, turn)
     journal.add_changes(changes)
     journal.record(TurnEnded(step.reason, tuple(turn.answers), said, note))
 
     words = render_turn_end(turn.principal, step.reason, text) if said else text
-    parts = [part for part in (words, note) if part.strip()]
-    if parts:
-        shown = (Text("\n\n".join(parts)),)
+    if shown := _list_words(words, note, is_own=is_own):
         actions = None
         is_failure = bool(step.said) and step.reason != "done"
         if turn.marks or is_failure or len(text) >= MIN_DOCUMENT_CHARS:
@@ -62,6 +64,15 @@ async def end_turn(session: Session, step: EndTurn) -> None:
 
     if hooks is not None:
         await hooks.after_end(session.name, turn, text, step.reason)
+
+
+def _list_words(words: str, note: str, *, is_own: bool) -> tuple[SayPart, ...]:
+    """What is said at the end of a turn, and the note below it. `is_own`: a model has not said
+    it."""
+    told = (Text(words, LOCAL if is_own else UNTRUSTED),) if words.strip() else ()
+    if not note.strip():
+        return told
+    return (*told, Text(f"\n\n{note}" if told else note, LOCAL))
 
 
 async def _list_actions(
@@ -109,19 +120,20 @@ async def _end_everything(session: Session, reason: str) -> None:
         waiting.remove(row)
         if isinstance(row.inbound.body, Deletion):
             waiting = without_withdrawn(waiting, events)
-        refusal = make_refusal(row, "it failed repeatedly")
+        refusal = make_refusal(row, mark_text("it failed repeatedly"))
         await record_admission(session, row, events or [refusal])
 
     turn = session.state.turn
     if turn is not None:
-        said = f"Sorry, I encountered an error and gave this up: {reason}"
+        said = _GIVEN_UP.format(reason_text=reason)
         journal.record(
             *(CallClosed(call_id, "interrupted", LOST_CALL) for call_id in session.state.calls)
         )
         journal.record(TurnEnded("dead", tuple(turn.answers), said))
         words = render_turn_end(turn.principal, "dead", said)
         actions = await _list_actions(session, turn, said, is_failure=True)
-        journal.enqueue_message(turn.address, (Text(words),), turn.reply_to, actions, ended=turn)
+        shown = (Text(words, LOCAL),)
+        journal.enqueue_message(turn.address, shown, turn.reply_to, actions, ended=turn)
 
     now = session.runtime.clock.now()
     journal.add_changes((add_dead_letter(session.name, session.state.n, now, reason),))

@@ -6,6 +6,7 @@ from ..models.window import estimate_fresh_tokens, is_worth_compacting
 from ..types.client import ClientRequest
 from ..types.events import Turn
 from ..types.limits import Limits
+from ..types.page_texts import mark_text
 from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Transcribe, Wait
 from ..types.turn import OpenCall, is_handed_to
 from .handed_calls import next_call
@@ -15,7 +16,23 @@ from .state import State
 SHORT_WAIT_S = 5.0
 """A shorter wait is slept through; a longer one rests in the log."""
 MAX_CONTINUATIONS = 3
-EXPIRED_REPLY = "The program that asked did not return the results of its tools in time."
+EXPIRED_REPLY = mark_text("The program that asked did not return the results of its tools in time.")
+STOPPED = mark_text("Stopped.")
+_FAILED = mark_text("Sorry, I could not answer: {why_text}")
+_LOOPED = mark_text("I stopped: I was repeating the same step without getting further.")
+_NO_STEPS = mark_text(
+    "I stopped after {count_number} steps without an answer. Write `continue` to go on."
+)
+_NO_TOKENS = mark_text(
+    "I stopped: this turn used its {count_number} tokens. Write `continue` to go on."
+)
+_BLOCKED = mark_text(
+    "Sorry, I could not answer: the provider blocked the answer. Try again, or say it in other "
+    "words."
+)
+_SILENT = mark_text(
+    "Sorry, I could not answer: the model gave no answer. Try again, or say it in other words."
+)
 MAX_EMPTY_REPLIES = 2
 COMPACT_AT = 0.8
 COMPACT_TO = 0.4
@@ -31,7 +48,7 @@ def next_step(state: State, limits: Limits, now: float) -> Step | None:
             else None
         )
     if turn.stopped:
-        return EndTurn("stopped", "Stopped.")
+        return EndTurn("stopped", STOPPED)
     if state.calls:
         return _step_after_calls(tuple(state.calls.values()), turn.request, now)
     if turn.ending:
@@ -61,7 +78,7 @@ def _step_after_failure(turn: Turn, now: float) -> Step:
     if turn.overflows == 1 and last.error == "ContextOverflow":
         return AskModel((), "final" not in turn.hinted) if turn.compacted else Compact(0)
     if last.retry_at is None:
-        return EndTurn("failed", f"Sorry, I could not answer: {last.detail}")
+        return EndTurn("failed", _FAILED.format(why_text=last.detail))
     at = last.retry_at
     if now < turn.failed_at:  # somebody has set the clock back
         at = now
@@ -75,14 +92,14 @@ def _continue_turn(state: State, turn: Turn, limits: Limits) -> Step:
         return ended
     guard = detect_loop(turn.marks)
     if guard == "stop":
-        return EndTurn("loop", "I stopped: I was repeating the same step without getting further.")
+        return EndTurn("loop", _LOOPED)
     if turn.steps > limits.steps:
-        said = f"I stopped after {limits.steps} steps without an answer. Write `continue` to go on."
+        said = _NO_STEPS.format(count_number=limits.steps)
         return EndTurn("steps", said)
     if turn.usage.input_tokens + turn.usage.output_tokens > limits.tokens:
         return EndTurn(
             "tokens",
-            f"I stopped: this turn used its {limits.tokens} tokens. Write `continue` to go on.",
+            _NO_TOKENS.format(count_number=limits.tokens),
         )
     full = (
         state.context_tokens + limits.scale * estimate_fresh_tokens(state.messages)
@@ -108,14 +125,7 @@ def _end_if_answered(turn: Turn) -> EndTurn | None:
     if not answer_text(turn).strip():
         if turn.empty <= MAX_EMPTY_REPLIES and turn.finish != "filtered":
             return None
-        why = (
-            "the provider blocked the answer"
-            if turn.finish == "filtered"
-            else "the model gave no answer"
-        )
-        return EndTurn(
-            "failed", f"Sorry, I could not answer: {why}. Try again, or say it in other words."
-        )
+        return EndTurn("failed", _BLOCKED if turn.finish == "filtered" else _SILENT)
     return EndTurn("steps" if "final" in turn.hinted else "done")
 
 

@@ -25,6 +25,7 @@ from ..types.events import (
     ToolStarted,
 )
 from ..types.interrupt import run_if_slow
+from ..types.labels import LOCAL
 from ..types.messages import Text, ToolResult, clean_text
 from ..types.steps import RunTools
 from ..types.turn import OpenCall, make_failed_result
@@ -99,7 +100,7 @@ def _close_unasked(session: Session, closed: CallClosed) -> None:
     is_first = turn.asked == approval.ASKS_PER_TURN
     session.journal.record(closed)
     if is_first:
-        session.journal.enqueue_message(turn.address, (Text(closed.reason),))
+        session.journal.enqueue_message(turn.address, (Text(closed.reason, LOCAL),))
 
 
 async def _run_group(session: Session, group: Sequence[ReadyCall]) -> None:

@@ -20,6 +20,7 @@ from ..types.goals import DEEP_WORK_COMPACTED, GOAL_OFF
 from ..types.identity import Command, Configure, Principal, Waiting, is_own_session, principal_label
 from ..types.messages import Message, Text
 from ..types.options import FOCUS_ALL, FOCUS_CHARS, SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
+from ..types.page_texts import mark_text
 from ..types.turn import HANDOFF, STOP_TURN_ONLY, make_message_received
 from .prompt_presets import list_presets
 
@@ -27,84 +28,94 @@ REQUEST_COMMANDS = frozenset({"deep", "goal"})
 """Commands whose words are the next message too."""
 MIN_MESSAGES = KEPT_STEPS
 """Fewer messages than this are not summed up."""
+_DEEP_IS_OFF = mark_text("Deep work is off.")
+_BY_RULES = mark_text("I ask as the rules say.")
+_OWN_MODEL = mark_text("the agent's own")
+_READ_FROM = mark_text("Read from outside: {sources_text}.")
 OptionsCheck = Callable[[Principal, str, SessionOptions], str]
 """What speaks against this person's setting these options of this session; '' for nothing."""
 
 
 def _help(state: State, args: str) -> str:
-    return "\n".join(f"/{command.name}  {command.help}" for command in COMMANDS.values())
+    line = mark_text("/{name}  {help_text}")
+    return "\n".join(
+        line.format(name=command.name, help_text=command.help) for command in COMMANDS.values()
+    )
 
 
 def _stop(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if state.turn is not None:
         return ""  # the end of the turn says it
     if args == STOP_TURN_ONLY:
-        return "There is nothing to stop."
+        return mark_text("There is nothing to stop.")
     if state.options.compact:
-        return "Stopped: the conversation was not shortened."
-    closed = (
+        return mark_text("Stopped: the conversation was not shortened.")
+    closed = mark_text(
         "Nothing was running, so I closed this conversation. Write /start or a message to start "
         "a new one."
     )
     if state.options.mode != "deep_work":
         return closed
-    return SessionOptions(mode="normal", plan_mode=False), f"{closed} Deep work is off."
+    return SessionOptions(mode="normal", plan_mode=False), f"{closed} {_DEEP_IS_OFF}"
 
 
 def _start(state: State, args: str) -> str:
     if not state.messages and not args:
         return WELCOME
-    return "This is a new conversation: I no longer see earlier messages."
+    return mark_text("This is a new conversation: I no longer see earlier messages.")
 
 
 def _status(state: State, args: str) -> str:
-    doing = "Nothing is running."
+    doing = mark_text("Nothing is running.")
     if state.turn is not None:
         waits = next(
             (call.ask.question for call in state.calls.values() if call.ask is not None), ""
         )
-        doing = f"Waiting for you: {waits}" if waits else f"Working: step {state.turn.steps + 1}."
-    used = state.usage
-    spent = f"Used so far: {used.input_tokens} tokens read, {used.output_tokens} written."
-    return (
-        f"{doing}\nModel: {state.model or 'none called yet'}. {len(state.messages)} messages in "
-        f"view.\n{spent}"
+        doing = mark_text("Working: step {step_number}.").format(step_number=state.turn.steps + 1)
+        if waits:
+            doing = mark_text("Waiting for you: {question}").format(question=waits)
+    model = mark_text("Model: {model_text}. {count_number} messages in view.").format(
+        model_text=state.model or mark_text("none called yet"), count_number=len(state.messages)
     )
+    spent = mark_text("Used so far: {input_number} tokens read, {output_number} written.").format(
+        input_number=state.usage.input_tokens, output_number=state.usage.output_tokens
+    )
+    return f"{doing}\n{model}\n{spent}"
 
 
 def _model(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if not args:
-        chosen = state.options.model or "the agent's own"
-        return (
-            f"The model here is {chosen}. Change it with /model provider/name, reset it with "
+        return mark_text(
+            "The model here is {model_text}. Change it with /model provider/name, reset it with "
             "/model default."
-        )
+        ).format(model_text=state.options.model or _OWN_MODEL)
+    told = mark_text("Model from the next call on: {model_text}.")
     if args == "default":
-        return SessionOptions(model=""), "Model from the next call on: the agent's own."
-    return SessionOptions(model=args), f"Model from the next call on: {args}."
+        return SessionOptions(model=""), told.format(model_text=_OWN_MODEL)
+    return SessionOptions(model=args), told.format(model_text=args)
 
 
 def _title(state: State, args: str) -> str | tuple[SessionOptions, str]:
     title = " ".join(args.split())[:TITLE_CHARS]
-    return (
-        (SessionOptions(title=title), f"This conversation is called “{title}”.")
-        if title
-        else "Write /title NAME."
-    )
+    if not title:
+        return mark_text("Write /title NAME.")
+    told = mark_text("This conversation is called “{title}”.")
+    return SessionOptions(title=title), told.format(title=title)
 
 
 def _approval(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if args not in ("on", "off"):
         asks = (
-            "before every tool that does more than read"
+            mark_text("I ask before every tool that does more than read.")
             if state.options.approval
-            else "as the rules say"
+            else _BY_RULES
         )
-        return f"I ask {asks}. Change it with /approval on or /approval off."
+        change = mark_text("Change it with /approval on or /approval off.")
+        return f"{asks} {change}"
     asks = (
-        "From now on I ask before every tool that does more than read."
+        mark_text("From now on I ask before every tool that does more than read.")
         if args == "on"
-        else "I ask as the rules say."
+        else _BY_RULES
     )
     return SessionOptions(approval=args == "on"), asks
 
@@ -113,55 +124,58 @@ def _trust(state: State, args: str) -> str | tuple[SessionOptions, str]:
     trusted = state.options.trust or ()
     if not args:
         read = ", ".join(state.label.sources) if state.label.integrity == "untrusted" else ""
-        known = (
-            f"Trusted here: {', '.join(trusted)}."
-            if trusted
-            else "Nothing from outside is trusted here."
-        )
-        return f"Read from outside: {read or 'nothing'}.\n{known} Write /trust HOST, or /trust off."
+        known = mark_text("Nothing from outside is trusted here.")
+        if trusted:
+            known = mark_text("Trusted here: {hosts}.").format(hosts=", ".join(trusted))
+        seen = _READ_FROM.format(sources_text=read or mark_text("nothing"))
+        usage = mark_text("Write /trust HOST, or /trust off.")
+        return f"{seen}\n{known} {usage}"
     if args == "off":
-        return SessionOptions(trust=()), "From now on nothing from outside is trusted here."
+        told = mark_text("From now on nothing from outside is trusted here.")
+        return SessionOptions(trust=()), told
     named = (
         source_host(args if "://" in args else f"https://{args}")
         if not args.startswith("file ")
         else args
     )
     if not named:
-        return f"{args!r} is not a host: write /trust example.org."
-    return (
-        SessionOptions(trust=tuple(dict.fromkeys((*trusted, named)))),
-        (
-            f"In this conversation I treat content from {named} as if it came from you. /trust "
-            "off ends that."
-        ),
+        return mark_text("{host} is not a host: write /trust example.org.").format(host=repr(args))
+    told = mark_text(
+        "In this conversation I treat content from {host} as if it came from you. /trust off ends "
+        "that."
     )
+    return SessionOptions(trust=tuple(dict.fromkeys((*trusted, named)))), told.format(host=named)
 
 
 def _plan(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if args not in ("on", "off"):
         now = (
-            "I only read and make a plan"
+            mark_text("I only read and make a plan.")
             if state.options.plan_mode
-            else "I do what is asked, without a plan first"
+            else mark_text("I do what is asked, without a plan first.")
         )
-        return f"{now}. Change it with /plan on or /plan off."
+        change = mark_text("Change it with /plan on or /plan off.")
+        return f"{now} {change}"
     told = (
-        "From now on I only read, until you approve my plan."
+        mark_text("From now on I only read, until you approve my plan.")
         if args == "on"
-        else "I continue without a plan."
+        else mark_text("I continue without a plan.")
     )
     return SessionOptions(plan_mode=args == "on"), told
 
 
 def _voice(state: State, args: str) -> str | tuple[SessionOptions, str]:
     told = {
-        "on": "From now on every answer comes as a voice message too, where this place takes one.",
-        "off": "From now on I answer in writing only.",
-        "auto": "I answer by voice too when you speak to me.",
+        "on": mark_text(
+            "From now on every answer comes as a voice message too, where this place takes one."
+        ),
+        "off": mark_text("From now on I answer in writing only."),
+        "auto": mark_text("I answer by voice too when you speak to me."),
     }
     if args not in told:
-        now = state.options.voice or "auto"
-        return f"/voice is {now}. Change it with /voice on, /voice off or /voice auto."
+        return mark_text(
+            "/voice is {mode_name}. Change it with /voice on, /voice off or /voice auto."
+        ).format(mode_name=state.options.voice or "auto")
     chosen = {"on": "on", "off": "off"}.get(args, "")
     return SessionOptions(voice=chosen), told[args]  # type: ignore[arg-type]
 
@@ -169,49 +183,64 @@ def _voice(state: State, args: str) -> str | tuple[SessionOptions, str]:
 def _context(state: State, args: str) -> str:
     roles = [shown.message.role for shown in state.messages]
     said, mine, results = (roles.count(role) for role in ("user", "assistant", "tool"))
-    lines = [f"In view: {said} messages to me, {mine} from me, {results} tool results."]
+    lines = [
+        mark_text(
+            "In view: {to_number} messages to me, {from_number} from me, {results_number} tool "
+            "results."
+        ).format(to_number=said, from_number=mine, results_number=results)
+    ]
     used = state.context_tokens or sum(estimate_tokens(shown.message) for shown in state.messages)
-    lines.append(f"They take about {used:,} tokens{'' if state.context_tokens else ', estimated'}.")
+    takes = (
+        mark_text("They take about {tokens_number} tokens.")
+        if state.context_tokens
+        else mark_text("They take about {tokens_number} tokens, estimated.")
+    )
+    lines.append(takes.format(tokens_number=f"{used:,}"))
     if state.compacted_at:
         lines.append(
-            "Earlier messages are summarised or shortened. To show all of them to me again: "
-            "/uncompact."
+            mark_text(
+                "Earlier messages are summarised or shortened. To show all of them to me again: "
+                "/uncompact."
+            )
         )
     if state.masked_up_to:
-        lines.append("Long results of earlier calls are shortened to one line each.")
+        lines.append(mark_text("Long results of earlier calls are shortened to one line each."))
     if state.label.integrity == "untrusted":
-        lines.append(f"Read from outside: {', '.join(state.label.sources) or 'unnamed sources'}.")
-    return "\n".join([*lines, "/compact makes room."])
+        sources = ", ".join(state.label.sources) or mark_text("unnamed sources")
+        lines.append(_READ_FROM.format(sources_text=sources))
+    return "\n".join([*lines, mark_text("/compact makes room.")])
 
 
 def _compact(state: State, args: str) -> str | tuple[SessionOptions, str]:
     if len(state.messages) < MIN_MESSAGES:
-        return "There is not enough to summarise yet."
-    when = " when this is done" if state.calls else ""
-    return SessionOptions(
-        compact=args[:FOCUS_CHARS] or FOCUS_ALL
-    ), f"I summarise earlier messages{when}."
+        return mark_text("There is not enough to summarise yet.")
+    told = (
+        mark_text("I summarise earlier messages when this is done.")
+        if state.calls
+        else mark_text("I summarise earlier messages.")
+    )
+    return SessionOptions(compact=args[:FOCUS_CHARS] or FOCUS_ALL), told
 
 
 def _deep(state: State, args: str) -> str | tuple[SessionOptions, str]:
     on = state.options.mode == "deep_work"
     if not args:
         now = (
-            "Deep work is on: I continue by myself while tasks are open"
+            mark_text("Deep work is on: I continue by myself while tasks are open.")
             if on
-            else "Deep work is off"
+            else _DEEP_IS_OFF
         )
-        return f"{now}. Write /deep REQUEST to start, /deep on or /deep off."
+        usage = mark_text("Write /deep REQUEST to start, /deep on or /deep off.")
+        return f"{now} {usage}"
     if args == GOAL_OFF:
-        return SessionOptions(
-            mode="normal", plan_mode=False
-        ), "Deep work is off. The tasks stay as they are."
-    told = (
+        stay = mark_text("The tasks stay as they are.")
+        return SessionOptions(mode="normal", plan_mode=False), f"{_DEEP_IS_OFF} {stay}"
+    told = mark_text(
         "Deep work is on: I plan first and show you the plan; after you approve it, I continue "
         "until all is done."
     )
     if args != "on" and state.turn is not None:
-        return (
+        return mark_text(
             "I am still working here. Write /stop first, or /deep on to continue this as deep work."
         )
     return SessionOptions(mode="deep_work", plan_mode=True), told
@@ -219,14 +248,18 @@ def _deep(state: State, args: str) -> str | tuple[SessionOptions, str]:
 
 def _goal(state: State, args: str) -> str:
     if not args:
-        return "Write /goal TEXT to set a goal for this conversation, /goal off to end it."
+        return mark_text(
+            "Write /goal TEXT to set a goal for this conversation, /goal off to end it."
+        )
     if args.lower() == GOAL_OFF:
-        return "This conversation no longer has a goal."
-    return "The goal is set. After each turn it is checked, and I continue until it is reached."
+        return mark_text("This conversation no longer has a goal.")
+    return mark_text(
+        "The goal is set. After each turn it is checked, and I continue until it is reached."
+    )
 
 
 def _restart(state: State, args: str) -> str:
-    return "I am restarting and will write here when I am back."
+    return mark_text("I am restarting and will write here when I am back.")
 
 
 CommandReply = str | tuple[SessionOptions, str]
@@ -343,7 +376,9 @@ def _why_not_theirs(principal: Principal, command: Command) -> str:
     # A job acts for an owner, and is none.
     if principal.kind == "person" and known.role in principal.roles:
         return ""
-    return f"{command.prefix}{command.name} is for {known.role}s."
+    return mark_text("{command} is for {role_name}s.").format(
+        command=f"{command.prefix}{command.name}", role_name=known.role
+    )
 
 
 def _explain_unknown(command: Command) -> str:
@@ -351,14 +386,19 @@ def _explain_unknown(command: Command) -> str:
     prefix = command.prefix
     name = command.name
     near = get_close_matches(name[:64], COMMANDS, 1)
-    hint = f" Did you mean {prefix}{near[0]}?" if near else ""
-    said = f"I do not know {prefix}{name}.{hint} {prefix}help lists what I know."
+    said = [mark_text("I do not know {command}.").format(command=f"{prefix}{name}")]
+    if near:
+        meant = mark_text("Did you mean {command}?")
+        said.append(meant.format(command=f"{prefix}{near[0]}"))
+    said.append(mark_text("{prefix}help lists what I know.").format(prefix=prefix))
     if prefix == "!":
-        said += (
-            " The model did not see your message. If you did not mean a command, write a space "
-            f"after the !: ! {name} …"
+        said.append(
+            mark_text(
+                "The model did not see your message. If you did not mean a command, write a space "
+                "after the !: ! {name} …"
+            ).format(name=name)
         )
-    return said
+    return " ".join(said)
 
 
 def begin_request(state: State, row: Waiting, name: str, args: str) -> list[AnyEvent]:
@@ -385,16 +425,18 @@ def _call_handler(
 ) -> str | tuple[SessionOptions, str]:
     if name in HANDLERS:
         return HANDLERS[name](state, args)
-    return live[name](state, row, args) if name in live else "This command is not available here."
+    if name not in live:
+        return mark_text("This command is not available here.")
+    return live[name](state, row, args)
 
 
 def _why_refused(check: OptionsCheck, state: State, row: Waiting, options: SessionOptions) -> str:
     if row.principal.kind != "person":
-        return "Only a person may change the settings of a conversation."
+        return mark_text("Only a person may change the settings of a conversation.")
     if options.trust and not may_approve(row.principal):
-        return "Only an owner or an approver may trust content from outside."
+        return mark_text("Only an owner or an approver may trust content from outside.")
     if state.options.approval and options.approval is False and not may_approve(row.principal):
-        return "Only an owner or an approver may turn off asking before every tool."
+        return mark_text("Only an owner or an approver may turn off asking before every tool.")
     return check(row.principal, state.session, options)
 
 
@@ -407,15 +449,16 @@ def why_owner_only(
     if "owner" in principal.roles:
         return ""
     if options.model and options.model not in models:
-        named = ", ".join(sorted(models)) or "none"
-        return (
-            f"Only owners may choose the model {options.model!r}. Models that everybody may "
-            f"choose here: {named}."
+        return mark_text(
+            "Only owners may choose the model {model}. Models that everybody may choose here: "
+            "{models_text}."
+        ).format(
+            model=repr(options.model), models_text=", ".join(sorted(models)) or mark_text("none")
         )
     if (options.system_prompt is not None or options.preset is not None) and not is_own_session(
         principal, session
     ):
-        return (
+        return mark_text(
             "The system prompt and the preset can be set in your own conversation on the page, "
             "or by an owner."
         )
@@ -428,19 +471,24 @@ def why_unusable(options: SessionOptions, model: Callable[[str], Model], prompts
     if options.model:
         provider, _, name = options.model.partition("/")
         if not (provider and name):
-            return (
-                f"{options.model!r} is not a model: write provider/name, as listed by `deskhand "
-                "model list`."
-            )
+            return mark_text(
+                "{model} is not a model: write provider/name, as listed by `deskhand model list`."
+            ).format(model=repr(options.model))
         try:
             model(options.model)
         except ModelError as error:
             return str(error)
     names = [preset.name for preset in list_presets(prompts)] if options.preset else []
     if options.preset and options.preset not in names:
-        return f"There is no preset {options.preset!r}; choose one of: {', '.join(names)}."
+        return mark_text("There is no preset {preset}; choose one of: {names}.").format(
+            preset=repr(options.preset), names=", ".join(names)
+        )
     if options.title and len(options.title) > TITLE_CHARS:
-        return f"A title has at most {TITLE_CHARS} characters."
+        return mark_text("A title has at most {most_number} characters.").format(
+            most_number=TITLE_CHARS
+        )
     if options.system_prompt and (size := len(options.system_prompt)) > SYSTEM_PROMPT_CHARS:
-        return f"This system prompt has {size:,} characters; at most {SYSTEM_PROMPT_CHARS:,} fit."
+        return mark_text(
+            "This system prompt has {count_number} characters; at most {most_number} fit."
+        ).format(count_number=f"{size:,}", most_number=f"{SYSTEM_PROMPT_CHARS:,}")
     return ""

@@ -12,17 +12,19 @@ from typing import get_args
 
 import msgspec
 
+from ..languages.sentences import say_notice
 from ..types.commit import ActionName, Actions, Choices, Outgoing
 from ..types.identity import Answer, Command
+from ..types.page_texts import mark_text
 from .pieces import Piece, find_button_label, has_buttons
 
 _TURN_PREFIX = "turn_"
 _ASK_PREFIX = "ask_"
 _ACTION_LABELS: dict[ActionName, str] = {
-    "stop": "Stop",
-    "retry": "Try again",
-    "undo": "Undo changes",
-    "document": "As a document",
+    "stop": mark_text("Stop"),
+    "retry": mark_text("Try again"),
+    "undo": mark_text("Undo changes"),
+    "document": mark_text("As a document"),
 }
 
 
@@ -44,18 +46,21 @@ def list_buttons(outgoing: Outgoing, piece: Piece) -> list[Button]:
     """The buttons below this piece of it, in order."""
     ask = outgoing.ask if piece.asks else None
     if ask is not None and has_buttons(ask):
-        return [_make_answer_button(ask, choice) for choice in ask.choices]
+        return [_make_answer_button(ask, choice, outgoing.language) for choice in ask.choices]
     if outgoing.actions is None:
         return []
-    return list_action_buttons(Actions(outgoing.actions.turn, piece.actions))
+    shown = Actions(outgoing.actions.turn, piece.actions)
+    return list_action_buttons(shown, outgoing.language)
 
 
-def list_action_buttons(actions: Actions | None) -> list[Button]:
-    """The buttons of these commands about a turn, in order."""
+def list_action_buttons(actions: Actions | None, language: str = "") -> list[Button]:
+    """The buttons of these commands about a turn, in order, in this language."""
     if actions is None:
         return []
     about = f"{_TURN_PREFIX}{actions.turn}"
-    return [Button(about, name, _ACTION_LABELS[name]) for name in actions.names]
+    return [
+        Button(about, name, say_notice(_ACTION_LABELS[name], language)) for name in actions.names
+    ]
 
 
 def encode_buttons(
@@ -70,9 +75,9 @@ def encode_buttons(
     return found
 
 
-def _make_answer_button(ask: Choices, choice: str) -> Button:
+def _make_answer_button(ask: Choices, choice: str, language: str) -> Button:
     answer = choice if ask.approval else ""
-    return Button(ask.ask_id, choice, find_button_label(ask, choice), answer)
+    return Button(ask.ask_id, choice, find_button_label(ask, choice, language), answer)
 
 
 def read_press(about: str, choice: str) -> Answer | Command | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 
+from ..languages.sentences import say_notice
 from ..types.commit import ActionName, Actions, Choices, Outgoing
 from ..types.messages import Audio, File, Image, Text
+from ..types.page_texts import mark_text
 from .markup import break_addresses
 from .rich_text import Rich, Span, count_units, defang_links, render_markdown, split_text
 
@@ -17,11 +20,28 @@ MAX_EASY_MESSAGES = 3
 """An answer of more messages is offered as a document."""
 RENDER_IN_THREAD_CHARS = 5_000
 """What is longer is rendered in a thread: that may take most of a second."""
-_ALLOW = "Allow this?\n"
-_ALLOW_ALL = "Allow all of these?\n"
-_WAITS = "This needs approval:\n"
-_BUTTON_LABELS = {"once": "Yes, once", "always": "Always this", "no": "No", "never": "Never this"}
-_JOINT_BUTTON_LABELS = {"once": "Yes, all", "each": "One by one", "no": "No"}
+_ALLOW = mark_text("Allow this?")
+_ALLOW_ALL = mark_text("Allow all of these?")
+_WAITS = mark_text("This needs approval:")
+_ANSWER_WORDS = mark_text("Answer with one of these words: {words}")
+_BUTTON_LABELS = {
+    "once": mark_text("Yes, once"),
+    "always": mark_text("Always this"),
+    "no": mark_text("No"),
+    "never": mark_text("Never this"),
+}
+_CHOICE_WORDS = {
+    "once": mark_text("once"),
+    "always": mark_text("always"),
+    "no": mark_text("no"),
+    "never": mark_text("never"),
+    "each": mark_text("each"),
+}
+_JOINT_BUTTON_LABELS = {
+    "once": mark_text("Yes, all"),
+    "each": mark_text("One by one"),
+    "no": mark_text("No"),
+}
 _VOICE_NAMES = {"audio/ogg": "voice.ogg", "audio/wav": "voice.wav"}
 
 Attachment = Image | File | Audio
@@ -76,7 +96,7 @@ def make_pieces(outgoing: Outgoing, form: MessageForm, *, over: bool = False) ->
     )
     caption = texts.pop(0) if captioned and texts else Rich("", guarded=outgoing.links is not None)
     words = [Piece(text) for text in texts]
-    if words and ask is not None and _takes_buttons(ask, form):
+    if words and ask is not None and _takes_buttons(outgoing, ask, form):
         words[-1] = Piece(words[-1].words, asks=True)
     elif words and outgoing.actions is not None and form.buttons:
         names = _select_actions(outgoing.actions, len(words))
@@ -102,7 +122,7 @@ def render_texts(outgoing: Outgoing, form: MessageForm, first: int = 0) -> list[
     """
     ask = outgoing.ask
     limit = max(form.text - NOTE_UNITS, NOTE_UNITS)
-    if ask is None or not (ask.approval or ask.decided or _takes_buttons(ask, form)):
+    if ask is None or not (ask.approval or ask.decided or _takes_buttons(outgoing, ask, form)):
         words = render_markdown(
             "".join(part.text for part in outgoing.parts if isinstance(part, Text))
         )
@@ -111,13 +131,16 @@ def render_texts(outgoing: Outgoing, form: MessageForm, first: int = 0) -> list[
     links = outgoing.links
     if ask.approval:
         links = links or ()  # why it is asked may name the very address that is not to be followed
-        head = _WAITS if not ask.choices else _ALLOW_ALL if "each" in ask.choices else _ALLOW
+        asked = _WAITS if not ask.choices else _ALLOW_ALL if "each" in ask.choices else _ALLOW
+        head = f"{say_notice(asked, outgoing.language)}\n"
         rich = Rich(
             head + ask.question, (Span("pre", len(head), len(head) + count_units(ask.question)),)
         )
     after = ask.decided or ask.note
     if not after and not form.buttons and ask.choices:
-        after = f"Answer with one of these words: {', '.join(ask.choices)}"
+        say = partial(say_notice, language=outgoing.language)
+        named = ", ".join(say(_CHOICE_WORDS.get(each, each)) for each in ask.choices)
+        after = say(_ANSWER_WORDS).format(words=named)
     whole = defang_links(Rich(f"{rich.text}\n\n{after}".rstrip(), rich.spans), links)
     pieces = list(_split(whole, form.markup, limit))
     return pieces[-1:] if ask.decided else pieces
@@ -151,9 +174,9 @@ def prepend_note(rich: Rich, note: str) -> Rich:
     )
 
 
-def _takes_buttons(ask: Choices, form: MessageForm) -> bool:
+def _takes_buttons(outgoing: Outgoing, ask: Choices, form: MessageForm) -> bool:
     """Whether all of its answers can stand on buttons, word for word."""
-    labels = (find_button_label(ask, choice) for choice in ask.choices)
+    labels = (find_button_label(ask, choice, outgoing.language) for choice in ask.choices)
     return form.buttons and all(count_units(label) <= form.label for label in labels)
 
 
@@ -162,9 +185,9 @@ def has_buttons(ask: Choices) -> bool:
     return not ask.decided and 0 < len(ask.choices) <= MAX_BUTTONS
 
 
-def find_button_label(ask: Choices, choice: str) -> str:
-    """What stands on the button for this answer."""
+def find_button_label(ask: Choices, choice: str, language: str = "") -> str:
+    """What stands on the button for this answer, in this language."""
     if not ask.approval:
         return choice
     named = _JOINT_BUTTON_LABELS if "each" in ask.choices else _BUTTON_LABELS
-    return named.get(choice, choice)
+    return say_notice(named.get(choice, choice), language)

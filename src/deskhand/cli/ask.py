@@ -33,7 +33,8 @@ from ..types.events import (
 from ..types.identity import Address, Configure, Inbound, Said, session_key
 from ..types.messages import Audio, Message, Text, ToolCall
 from ..types.options import SessionOptions
-from .asks import resume_command, submit_answer
+from ..types.page_texts import mark_text
+from .asks import BECAUSE, CONTINUE_WITH, resume_command, submit_answer
 from .diffs import DIFF_HEADING, color_line, render_diff
 from .edits import Edits
 from .encoded import to_json
@@ -51,6 +52,7 @@ from .run import (
     resolve_agent,
 )
 from .temporary_app import with_app
+from .terminal_language import Say, terminal_say
 
 MAX_STDIN_BYTES = 4_000_000
 """More cannot be one message anyway, whatever the letters; the Door says how many characters
@@ -165,7 +167,8 @@ async def run_line_chat(app: App, question: Question) -> None:
         if not line.strip():
             break
         await run_question(app, msgspec.structs.replace(question, text=line.strip()))
-    click.echo(f"Continue with: {escape_control(resume_command(question.session, app.settings))}")
+    command = escape_control(resume_command(question.session, app.settings))
+    click.echo(terminal_say(app.settings)(CONTINUE_WITH.format(command=command)))
 
 
 async def set_session_model(app: App, session: str, address: Address, model: str) -> None:
@@ -201,7 +204,9 @@ async def run_question(app: App, question: Question) -> int:
         fail(receipt.reason, USAGE)
     show: _Json | PlainText = _Json()
     if not question.as_json:
-        show = PlainText(progress=sys.stderr.isatty(), zone=_zone_of(app))
+        show = PlainText(
+            progress=sys.stderr.isatty(), zone=_zone_of(app), say=terminal_say(app.settings)
+        )
     begun = question.as_json
     edits = Edits(app, receipt.session)
     async with aclosing(app.door.follow(receipt.session, ME, receipt.after)) as items:
@@ -243,56 +248,69 @@ async def ask_person(
     diff: CallDiff | None = None,
 ) -> int | None:
     """Ask the person here, or say how it can be answered; None means that it goes on."""
-    lines = _describe_ask(event)
+    say = terminal_say(app.settings)
+    lines = _describe_ask(event, say)
     click.echo("\n".join(map(escape_control, lines)), err=True)
     if diff is not None:
-        click.echo(DIFF_HEADING, err=True)
+        click.echo(say(DIFF_HEADING), err=True)
         _echo_diff(app, diff)
 
     if question.interactive:
-        prompt = partial(_prompt_person, event)
+        prompt = partial(_prompt_person, event, say)
         choice = await anyio.to_thread.run_sync(prompt, abandon_on_cancel=True)
         await submit_answer(app, (session, event.ask_id), choice)
         return None
 
     if isinstance(event, ApprovalAsked):
-        click.echo(f"Allow it with: deskhand approvals allow {event.ask_id}", err=True)
+        click.echo(say(_ALLOW_WITH.format(ask_name=event.ask_id)), err=True)
     else:
-        click.echo(f"Answer it with: {resume_command(session, app.settings)}", err=True)
+        command = resume_command(session, app.settings)
+        click.echo(say(_ANSWER_WITH.format(command=command)), err=True)
     return None if question.wait else NEEDS_APPROVAL
 
 
-def _describe_ask(event: ApprovalAsked | QuestionAsked) -> list[str]:
+_ALLOW_WITH = mark_text("Allow it with: deskhand approvals allow {ask_name}")
+_ANSWER_WITH = mark_text("Answer it with: {command}")
+_YOUR_ANSWER = mark_text("Your answer")
+_ALLOW = mark_text("Allow? y once, a always (this exact call), n no, never")
+_ALLOW_ALL = mark_text("Allow all of them? y yes, e one by one, n no")
+
+
+def _describe_ask(event: ApprovalAsked | QuestionAsked, say: Say) -> list[str]:
+    """What it wants, and why. What would be run stays byte for byte."""
     if isinstance(event, QuestionAsked):
         choices = [f"  {number}  {choice}" for number, choice in enumerate(event.choices, 1)]
-        return [f"It asks: {event.question}", *choices]
+        asks = say(mark_text("It asks: {question}"))
+        return [asks.format(question=event.question), *choices]
 
-    lines = [f"It wants to run: {event.question}"]
+    lines = [say(mark_text("It wants to run: {call}")).format(call=event.question)]
     if event.others:
         calls = event.question.split("\n")
-        lines = [f"It wants to run {len(event.calls)} calls:", *(f"  {call}" for call in calls)]
+        wants = mark_text("It wants to run {count_number} calls:")
+        lines = [say(wants.format(count_number=len(event.calls)))]
+        lines += [f"  {call}" for call in calls]
     if event.reason:
-        lines.append(f"because {event.reason}")
+        lines.append(say(BECAUSE.format(reason_text=event.reason)))
     return lines
 
 
-def _prompt_person(event: ApprovalAsked | QuestionAsked) -> str:
+def _prompt_person(event: ApprovalAsked | QuestionAsked, say: Say) -> str:
     if isinstance(event, ApprovalAsked):
-        return _prompt_approval(bool(event.others))
-    return _prompt_answer(event.choices)
+        return _prompt_approval(bool(event.others), say)
+    return _prompt_answer(event.choices, say)
 
 
-def _prompt_answer(choices: tuple[str, ...]) -> str:
-    said = str(click.prompt("Your answer", err=True))
+def _prompt_answer(choices: tuple[str, ...], say: Say) -> str:
+    said = str(click.prompt(say(_YOUR_ANSWER), err=True))
     return choices[int(said) - 1] if said.isdigit() and 0 < int(said) <= len(choices) else said
 
 
-def _prompt_approval(together: bool) -> str:
+def _prompt_approval(together: bool, say: Say) -> str:
     means = {"y": "once", "a": "always", "n": "no", "never": "never"}
-    words = "Allow? y once, a always (this exact call), n no, never"
+    words = say(_ALLOW)
     if together:
         means = {"y": "once", "e": "each", "n": "no"}
-        words = "Allow all of them? y yes, e one by one, n no"
+        words = say(_ALLOW_ALL)
     answers = click.Choice(list(means), case_sensitive=False)
     return means[click.prompt(words, type=answers, err=True, show_choices=False)]
 
@@ -301,12 +319,18 @@ def _zone_of(app: App) -> tzinfo:
     return ZoneInfo(app.settings.config.timezone)
 
 
+_RETRYING_AT = mark_text("retrying at {time_text}")
+_HEARD = mark_text("You said: {words}")
+_NOTHING = mark_text("nothing")
+
+
 class PlainText:
     """Text as it comes; what the runtime itself says at the end of it. With `progress`, calls on
-    stderr."""
+    stderr. `say` says in the person's language what Deskhand itself says."""
 
-    def __init__(self, *, progress: bool, zone: tzinfo) -> None:
+    def __init__(self, *, progress: bool, zone: tzinfo, say: Say = str) -> None:
         self.progress = progress
+        self._say = say
         self._zone = zone
         self._printed = ""
         self._pieces = Pieces()
@@ -326,19 +350,22 @@ class PlainText:
                     line = shorten_line(f"· {call.name} {about}", 100)
                     click.echo(click.style(line, dim=True), err=True)
             case ModelFailed(retry_at=float() as until) if until - item.at > SILENT_WAIT_S:
-                why = escape_control(item.event.detail)
+                why = escape_control(self._say(item.event.detail))
                 moment = datetime.fromtimestamp(until, self._zone)
-                click.echo(f"deskhand: {why} (retrying at {moment:%H:%M %Z})", err=True)
+                again = self._say(_RETRYING_AT.format(time_text=f"{moment:%H:%M %Z}"))
+                click.echo(f"deskhand: {why} ({again})", err=True)
             case Transcribed(text=text, problem=problem):
-                words = f"deskhand: {problem}" if problem else f"You said: {text or 'nothing'}"
+                heard = self._say(_HEARD).format(words=text or self._say(_NOTHING))
+                words = f"deskhand: {self._say(problem)}" if problem else heard
                 click.echo(click.style(escape_control(words), dim=True), err=True)
             case CommandRun(reply=reply) if reply:
-                click.echo(escape_control(reply))
+                click.echo(escape_control(self._say(reply)))
             case TurnEnded(said=said, reason=reason, note=note):
                 if said:
-                    click.echo(escape_control(said), err=reason != "done")
+                    told = said if reason == "done" else self._say(said)
+                    click.echo(escape_control(told), err=reason != "done")
                 if note:
-                    click.echo(escape_control(note), err=True)
+                    click.echo(escape_control(self._say(note)), err=True)
             case _:
                 pass
 
@@ -359,7 +386,7 @@ class PlainText:
             self._pieces = Pieces()
         elif item.kind == "status" and item.text != self._last_status:
             self._last_status = item.text
-            click.echo(f"deskhand: {escape_control(item.text)}", err=True)
+            click.echo(f"deskhand: {escape_control(self._say(item.text))}", err=True)
 
 
 class _Json:

@@ -8,6 +8,7 @@ from ..config.config import Settings
 from ..runtime.app import App
 from ..supervision.lock import read_holder
 from ..types.identity import Address, Answer, Inbound, Receipt
+from ..types.page_texts import mark_text
 
 
 async def submit_answer(app: App, ask: tuple[str, str], choice: str) -> Receipt:
@@ -34,6 +35,10 @@ def session_name(session: str, settings: Settings) -> str:
     """What a person calls a conversation: its name here, or its whole key where it is another
     agent's or elsewhere."""
     return session.removeprefix(f"{settings.resolve_agent()}/terminal:")
+
+
+BECAUSE = mark_text("because {reason_text}")
+CONTINUE_WITH = mark_text("Continue with: {command}")
 
 
 def resume_command(session: str, settings: Settings) -> str:

@@ -25,10 +25,11 @@ from ..types.errors import DeskhandError
 from ..types.events import MessageReceived, Recorded
 from ..types.identity import Address, Inbound, Receipt, Said, session_key
 from ..types.messages import Message, Text
+from ..types.page_texts import mark_text
 from ..types.turn import JOINT_ASK_CHOICES, SINGLE_ASK_CHOICES
 from .alerts import show_alerts
 from .ask import Question, run_line_chat, set_session_model
-from .asks import resume_command, session_name, submit_answer
+from .asks import CONTINUE_WITH, resume_command, session_name, submit_answer
 from .conversations import KnownConversations
 from .edits import Edits
 from .hints import Hint, Hints
@@ -44,6 +45,7 @@ from .screen import Screen, open_history
 from .session_facts import SessionFacts
 from .status_line import format_duration, render_status
 from .temporary_app import with_app
+from .terminal_language import terminal_say
 from .terminal_traits import TerminalTraits, guess_traits, read_traits
 from .themes import choose_theme, detect_color_system
 from .view import View
@@ -123,7 +125,7 @@ async def _pick_session(app: App, settings: Settings) -> str:
     """The conversation that the person chooses from the recent ones; '' where they leave."""
     rows = await app.store.sessions(ME, LISTED_SESSIONS)
     if not rows:
-        click.echo("No conversations yet. Start one: deskhand")
+        click.echo(terminal_say(settings)(mark_text("No conversations yet. Start one: deskhand")))
         return ""
     if settings.environment.get("TERM", "dumb") == "dumb":
         fail("this terminal cannot show a list to choose from: deskhand sessions list", USAGE)
@@ -169,6 +171,18 @@ def _address(session: str) -> Address:
     return Address("terminal", chat=session.partition("/terminal:")[2] or session)
 
 
+_GREETING = mark_text("Write a message. / for commands, @ for files, Ctrl+C stops, Ctrl+D quits.")
+_EARLIER = mark_text("… earlier: deskhand sessions show {session_name}")
+_STILL_WORKING = mark_text(
+    "It was still working. It continues when you come back, or while Deskhand is running."
+)
+_PRESS_AGAIN = mark_text("Press Ctrl+C again to quit.")
+_STOPPING = mark_text("stopping …")
+_WAITING_FOR_YOU = mark_text("waiting for you  Ctrl+C stops")
+_WORKING = mark_text("working {duration}  Ctrl+C stops")
+_ELSEWHERE = mark_text("connected to the running Deskhand")
+
+
 class Chat:
     """One person, one session, one terminal."""
 
@@ -178,6 +192,7 @@ class Chat:
         self._session = session
         self._agent = agent
         self._now = app.parts.clock.monotonic
+        self._say = terminal_say(settings)
         self._theme = settings.config.terminal.theme
         self._facts = SessionFacts()
         self._pictures = PicturePrinter("", app.blobs.get, lambda: 80, far=False)
@@ -197,6 +212,7 @@ class Chat:
             self._now,
             usage=settings.config.show_usage,
             zone=ZoneInfo(settings.config.timezone),
+            say=self._say,
         )
         self._paint = paint
         self._tasks: TaskGroup | None = None
@@ -268,23 +284,17 @@ class Chat:
     def _render_greeting(self, after: int) -> list[str]:
         model = next(iter(self._settings.agent(self._agent).models), "")
         lines = [self._paint.line(("deskhand", "bold"), (f"  {model}  {self._agent}", "quiet"))]
-        hint = "Write a message. / for commands, @ for files, Ctrl+C stops, Ctrl+D quits."
-        lines.append(self._paint.line((hint, "quiet")))
+        lines.append(self._paint.line((self._say(_GREETING), "quiet")))
         if after:
-            lines.append(
-                self._paint.line((f"… earlier: deskhand sessions show {self._session}", "quiet"))
-            )
+            earlier = self._say(_EARLIER.format(session_name=self._session))
+            lines.append(self._paint.line((earlier, "quiet")))
         return lines
 
     def _print_goodbye(self) -> None:
         if self.view.working:
-            click.echo(
-                "It was still working. It continues when you come back, or while Deskhand is "
-                "running."
-            )
-        click.echo(
-            f"Continue with: {escape_control(resume_command(self._session, self._settings))}"
-        )
+            click.echo(self._say(_STILL_WORKING))
+        command = escape_control(resume_command(self._session, self._settings))
+        click.echo(self._say(CONTINUE_WITH.format(command=command)))
 
     # ------------------------------------------------------------------ what is seen
 
@@ -325,14 +335,14 @@ class Chat:
 
     def _describe_state(self) -> str:
         if self._now() - self._pressed_at < LEAVE_WINDOW_S:
-            return "Press Ctrl+C again to quit."
+            return self._say(_PRESS_AGAIN)
         if self._stopping:
-            return "stopping …"
-        took = format_duration(self._now() - self.view.since)
+            return self._say(_STOPPING)
         if self.view.ask is not None:
-            return "waiting for you  Ctrl+C stops"
+            return self._say(_WAITING_FOR_YOU)
         if self.view.working:
-            return f"working {took}  Ctrl+C stops"
+            took = format_duration(self._now() - self.view.since)
+            return self._say(_WORKING.format(duration=took))
         return session_name(self._session, self._settings)
 
     def _list_facts(self) -> dict[str, str]:
@@ -342,8 +352,8 @@ class Chat:
             agent = current.agent_of(self._session)
             facts = self._facts.list_facts(agent, current.settings)
         if not self._app.dispatch.is_driving:
-            facts["elsewhere"] = "connected to the running Deskhand"
-        return facts
+            facts["elsewhere"] = _ELSEWHERE
+        return {name: self._say(fact) for name, fact in facts.items()}
 
     # ------------------------------------------------------------------ what is done
 
@@ -386,7 +396,7 @@ class Chat:
     def _find_hints(self, before: str) -> list[Hint]:
         beginning = find_open_mention(before)
         if beginning is None:
-            return hint_commands(before)
+            return hint_commands(before, self._say)
         return [
             Hint(f"@{name}", take_name(before, name), self._conversations.title(name))
             for name in self.find_names(beginning)
@@ -451,4 +461,4 @@ class Chat:
 
     def _print_error(self, text: str) -> None:
         self._stopping = False
-        self.screen.print([*self._paint.text(text, "warn"), ""])
+        self.screen.print([*self._paint.text(self._say(text), "warn"), ""])

@@ -11,12 +11,13 @@ import click
 
 from ..policy.visible import escape_invisible
 from ..types.diffs import CallDiff, FileDiff
+from ..types.page_texts import mark_text
 from .plain import escape_control
 
 MAX_LINES = 20
 MAX_LINE_CHARS = 300
 """So many lines are shown of a change, and so much of each."""
-DIFF_HEADING = "Changes it would make to the current file:"
+DIFF_HEADING = mark_text("Changes it would make to the current file:")
 _STYLES = {"+": "good", "-": "bad", "@": "quiet", "…": "quiet", "\\": "quiet"}
 _COLORS: dict[str, dict[str, Any]] = {
     "good": {"fg": "green"},

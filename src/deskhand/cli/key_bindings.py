@@ -13,16 +13,18 @@ from prompt_toolkit.keys import Keys as Key
 
 from ..types.commands import COMMANDS
 from ..types.messages import clean_text
+from ..types.page_texts import mark_text
 from .hints import Hint, Hints
 from .mentions import complete_name, find_open_mention
 from .pastes import Pastes
+from .terminal_language import Say
 
 ANSWER_KEYS = {"y": "once", "a": "always", "n": "no", "N": "never", "e": "each"}
 MAX_HISTORY_CHARS = 20_000
 """Something longer was pasted; it is not kept in the history of what was typed."""
 LOCAL_COMMANDS = {
-    "resume": "go on with another conversation",
-    "quit": "quit; the conversation is kept",
+    "resume": mark_text("go on with another conversation"),
+    "quit": mark_text("quit; the conversation is kept"),
 }
 """Commands of this terminal alone."""
 
@@ -70,9 +72,9 @@ def match_commands(text: str) -> list[tuple[str, str]]:
     ]
 
 
-def hint_commands(text: str) -> list[Hint]:
-    """The same, as what the text may become."""
-    return [Hint(name, f"{name} ", help_) for name, help_ in match_commands(text)]
+def hint_commands(text: str, say: Say = str) -> list[Hint]:
+    """The same, as what the text may become, with the help as `say` says it."""
+    return [Hint(name, f"{name} ", say(help_)) for name, help_ in match_commands(text)]
 
 
 def complete_command(text: str) -> str:

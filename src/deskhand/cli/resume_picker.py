@@ -20,16 +20,23 @@ from prompt_toolkit.styles import Style
 from ..config.config import Settings
 from ..store.base import SessionRow, Store
 from ..types.errors import DeskhandError
+from ..types.page_texts import mark_text
 from .asks import session_name
 from .plain import cell_width, shorten_line
 from .run import ME
 from .screen import FRAME_S, FrameOutput, read_size
+from .terminal_language import terminal_say
 from .themes import Theme
 from .times import format_age
 
 MAX_ROWS = 12
 MAX_HITS = 50
-KEYS = "↑↓ choose  Enter opens  Esc leaves"
+KEYS = mark_text("↑↓ choose  Enter opens  Esc leaves")
+_SEARCH = mark_text("Search: ")
+_NO_MATCH = mark_text("No conversation matches.")
+_NO_TITLE = mark_text("(no title)")
+_ONE_TURN = mark_text("1 turn")
+_TURNS = mark_text("{count_number} turns")
 
 
 def filter_rows(
@@ -56,6 +63,7 @@ class ResumePicker:
         self._store = store
         self._settings = settings
         self._now = now
+        self._say = terminal_say(settings)
         self._at = 0
         self._said_in: list[str] = []
         self._field = Buffer(on_text_changed=self._begin_search, multiline=False)
@@ -68,12 +76,12 @@ class ResumePicker:
                 Window(
                     BufferControl(
                         self._field,
-                        input_processors=[BeforeInput("Search: ", style="class:prompt")],
+                        input_processors=[BeforeInput(self._say(_SEARCH), style="class:prompt")],
                     ),
                     height=1,
                 ),
                 Window(FormattedTextControl(self._render_rows), dont_extend_height=True),
-                Window(FormattedTextControl([("class:status", KEYS)]), height=1),
+                Window(FormattedTextControl([("class:status", self._say(KEYS))]), height=1),
             ]
         )
         self._application = Application(
@@ -131,7 +139,7 @@ class ResumePicker:
     def _render_rows(self) -> StyleAndTextTuples:
         found = self._found
         if not found:
-            return [("class:hint", "  No conversation matches.")]
+            return [("class:hint", f"  {self._say(_NO_MATCH)}")]
         size = read_size()
         room = max(min(MAX_ROWS, size.rows - 4), 1)
         first = max(0, min(self._at - room // 2, len(found) - room))
@@ -142,10 +150,11 @@ class ResumePicker:
         return pieces[:-1]
 
     def _render_row(self, row: SessionRow, width: int) -> str:
-        turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
+        turns = self._say(_ONE_TURN if row.turns == 1 else _TURNS.format(count_number=row.turns))
         name = shorten_line(session_name(row.session, self._settings), max(width // 3, 10))
-        about = f"  {format_age(self._now - row.last_at)}, {turns}  {name}"
-        title = shorten_line(row.title or "(no title)", max(width - cell_width(about) - 2, 10))
+        about = f"  {self._say(format_age(self._now - row.last_at))}, {turns}  {name}"
+        named = row.title or self._say(_NO_TITLE)
+        title = shorten_line(named, max(width - cell_width(about) - 2, 10))
         filler = " " * max(width - 2 - cell_width(title) - cell_width(about), 0)
         return shorten_end(f"  {title}{filler}{about}", width)
 

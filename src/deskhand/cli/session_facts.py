@@ -12,6 +12,7 @@ from ..types.events import AskedAside, Compacted, ModelReplied, OptionsSet, Reco
 from ..types.limits import Limits
 from ..types.messages import Usage
 from ..types.options import SessionOptions
+from ..types.page_texts import mark_text
 from .plain import escape_control, shorten_line
 
 MAX_MODEL_CELLS = 28
@@ -65,9 +66,9 @@ class SessionFacts:
 
     def _describe_mode(self, agent: Agent, settings: Settings) -> str:
         if self.options.plan_mode:
-            return "plan mode"
+            return mark_text("plan mode")
         if self.options.approval:
-            return "asks before each tool"
+            return mark_text("asks before each tool")
         return settings.permission_mode(agent.name)
 
 
@@ -76,9 +77,9 @@ def _format_context(tokens: int, limits: Limits) -> str:
     if not tokens:
         return ""
     if limits.guessed:
-        return f"context {tokens:,} tokens"
+        return mark_text("context {count_number} tokens").format(count_number=f"{tokens:,}")
     share = 100 * tokens / (limits.model_window or limits.window)
-    return f"context {max(1, min(round(share), 100))}%"
+    return mark_text("context {share_number}%").format(share_number=max(1, min(round(share), 100)))
 
 
 def _format_cost(used: dict[str, Usage], settings: Settings) -> str:

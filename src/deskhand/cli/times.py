@@ -6,6 +6,8 @@ import re
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from ..types.page_texts import mark_text
+
 _AGO = re.compile(r"(\d{1,6})\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
@@ -34,9 +36,16 @@ def parse_past_time(text: str, now: float, zone: ZoneInfo) -> float | None:
     return found if 0 <= found <= now else None
 
 
+_AGES = (
+    (mark_text("{count_number} d ago"), 86400),
+    (mark_text("{count_number} h ago"), 3600),
+    (mark_text("{count_number} min ago"), 60),
+)
+
+
 def format_age(seconds: float) -> str:
     """So long ago, in its largest unit."""
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+    for told, size in _AGES:
         if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return "just now"
+            return told.format(count_number=int(seconds // size))
+    return mark_text("just now")

@@ -15,10 +15,13 @@ from ..types.diffs import CallDiff
 from ..types.door import Progress
 from ..types.events import Recorded
 from ..types.messages import Audio, File, Image, Message, ToolCall, ToolResult, Usage
+from ..types.page_texts import mark_text
+from .asks import BECAUSE
 from .diffs import DIFF_HEADING, render_diff
 from .paint import Paint, begun_length, stable_length
 from .plain import cell_width, shorten_line
 from .rehearsals import describe_arguments, describe_result, style_question
+from .terminal_language import Say
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 STATUS_MARKS = {"ok": ("✓", "good")}
@@ -34,15 +37,46 @@ MAX_NAMES = 3
 MAX_NAME_CELLS = 30
 """So many files of a result are named, and so much of each name."""
 CHOICE_LABELS = {
-    "once": "allowed once",
-    "always": "always allowed (this exact call)",
-    "no": "denied",
-    "never": "never allowed (this exact call)",
-    "each": "split into one request per call",
+    "once": mark_text("allowed once"),
+    "always": mark_text("always allowed (this exact call)"),
+    "no": mark_text("denied"),
+    "never": mark_text("never allowed (this exact call)"),
+    "each": mark_text("split into one request per call"),
 }
-SINGLE_ASK_KEYS = (("y", "once"), ("a", "always (this exact call)"), ("n", "no"), ("N", "never"))
-JOINT_ASK_KEYS = (("y", "once"), ("e", "one by one"), ("n", "no"))
+SINGLE_ASK_KEYS = (
+    ("y", mark_text("once")),
+    ("a", mark_text("always (this exact call)")),
+    ("n", mark_text("no")),
+    ("N", mark_text("never")),
+)
+JOINT_ASK_KEYS = (("y", mark_text("once")), ("e", mark_text("one by one")), ("n", mark_text("no")))
 """What answers a question about one call, and about several."""
+
+
+_SENDER = mark_text("{person_name} on {channel_name}:")
+_REWOUND = mark_text("{person} rewound to event {event_number}")
+_CONTINUED = mark_text("continued from {name}, event {event_number}")
+_SHORTENED = mark_text("the older part of this conversation was shortened")
+_ERASED = mark_text("erased ({name})")
+_BROKEN_OFF = mark_text("the answer broke off; starting again")
+_CUT_SHORT = mark_text("stopped in mid-sentence")
+_RETRYING = mark_text("retrying")
+_NEXT_MODEL = mark_text("continuing with {model_name}")
+_RETRYING_AT = mark_text("retrying at {time_text}")
+_NEXT_MODEL_AT = mark_text("continuing with {model_name} at {time_text}")
+_ALLOW_CALLS = mark_text("allow these {count_number} calls?")
+_ALLOW_CALL = mark_text("allow this call?")
+_USED = mark_text("{read_number} tokens read ({cached_number} cached), {written_number} written")
+_QUEUED = mark_text("queued")
+_THINKING = mark_text("thinking")
+_WAITING = mark_text("waiting for the model")
+_ANSWER = mark_text("Answer with a number or in words.")
+_ALLOW_ALL = mark_text("Allow all of them?")
+_ALLOW = mark_text("Allow?")
+_ONE_FILE = mark_text("1 file")
+_FILES = mark_text("{count_number} files")
+_NO_OUTPUT = mark_text("no output")
+_MORE_LINES = mark_text("{count_number} lines")
 
 
 class RunningCall(msgspec.Struct):
@@ -70,7 +104,8 @@ class ShownAsk(msgspec.Struct, frozen=True):
 
 class View:
     """Folds a session into what is shown of it. `now` gives seconds for how long something takes,
-    `zone` is that of the person."""
+    `zone` and `say` are those of the person: what Deskhand itself says, `say` says in their
+    language."""
 
     def __init__(
         self,
@@ -80,12 +115,14 @@ class View:
         here: str = "terminal",
         usage: bool = False,
         zone: tzinfo = UTC,
+        say: Say = str,
     ) -> None:
         self._paint = paint
         self._now = now
         self._here = here
         self._usage = usage
         self._zone = zone
+        self._say = say
         self.calls: dict[str, RunningCall] = {}
         self.ask: ShownAsk | None = None
         self.working = False
@@ -138,28 +175,28 @@ class View:
             case e.CommandRun(reply=""):
                 return []
             case e.CommandRun(reply=reply, principal=principal) if principal.kind == "system":
-                return ["", *self._paint.text(reply, "quiet"), ""]
+                return ["", *self._paint.text(self._say(reply), "quiet"), ""]
             case e.CommandRun(name=name, args=args, reply=reply):
                 typed = self._paint.line((f"> /{name} {args}".rstrip(), "you"))
-                return ["", typed, *self._paint.text(reply, "quiet"), ""]
+                return ["", typed, *self._paint.text(self._say(reply), "quiet"), ""]
             case e.TurnEnded():
                 return self._render_turn_end(event)
             case e.Undone(principal=principal, to_n=to_n):
-                return ["", self._note(f"{principal.id} rewound to event {to_n}"), ""]
+                return ["", self._note(_REWOUND.format(person=principal.id, event_number=to_n)), ""]
             case e.Branched(of=of, at_n=at_n):
-                return [self._note(f"continued from {of}, event {at_n}")]
+                return [self._note(_CONTINUED.format(name=of, event_number=at_n))]
             case e.Compacted(dropped=0, note=""):
                 return []
             case e.Compacted():
-                return [self._note("the older part of this conversation was shortened")]
+                return [self._note(_SHORTENED)]
             case e.Erased(of=of):
-                return [self._note(f"erased ({of})")]
+                return [self._note(_ERASED.format(name=of))]
             case _:
                 return []
 
     def _note(self, text: str, style: str = "quiet") -> str:
         """A line about the conversation itself."""
-        return self._paint.line((f"· {text}", style))
+        return self._paint.line((f"· {self._say(text)}", style))
 
     def _begin_turn(self) -> None:
         if self.working:
@@ -172,7 +209,10 @@ class View:
         self._begin_turn()
         sender = ""
         if event.address.channel != self._here:
-            sender = f"{event.principal.id} on {event.address.channel}: "
+            sender = self._say(_SENDER).format(
+                person_name=event.principal.id, channel_name=event.address.channel
+            )
+            sender = f"{sender} "
         lines = self._paint.text(sender + _message_text(event.message), "you", "  ")
         return ["", "> " + lines[0][2:], *lines[1:], ""]
 
@@ -197,14 +237,14 @@ class View:
                 running.status = item.status
                 running.ended = self._now()
                 said = describe_result(running.call.name, item.text)
-                running.output = _summarize_text(said, self._paint.width - 24)
+                running.output = _summarize_text(said, self._paint.width - 24, self._say)
             case "status":
                 self._status = item.text
             case "reset":
                 was_shown = self._printed + self._begun > 0
                 self._forget_text()
                 if was_shown:
-                    return [self._note("the answer broke off; starting again", "warn")]
+                    return [self._note(_BROKEN_OFF, "warn")]
             case _:
                 pass
         return []
@@ -255,7 +295,7 @@ class View:
         self.calls = {call.id: RunningCall(call, now) for call in event.message.calls}
         lines = [*rows, ""] if rows else []
         if event.finish == "interrupted":
-            lines.append(self._note("stopped in mid-sentence", "warn"))
+            lines.append(self._note(_CUT_SHORT, "warn"))
         return lines
 
     def _forget_text(self) -> None:
@@ -269,12 +309,14 @@ class View:
         self._forget_text()
         if not event.next_model:
             return []
-        then = "retrying"
-        if event.next_model != event.model:
-            then = f"continuing with {event.next_model}"
+        is_same = event.next_model == event.model
+        then = _RETRYING if is_same else _NEXT_MODEL
+        clock = ""
         if event.retry_at is not None and event.retry_at - at > SILENT_WAIT_S:
-            then = f"{then} at {datetime.fromtimestamp(event.retry_at, self._zone):%H:%M %Z}"
-        return self._paint.text(f"· {event.detail} ({then})", "warn")
+            then = _RETRYING_AT if is_same else _NEXT_MODEL_AT
+            clock = f"{datetime.fromtimestamp(event.retry_at, self._zone):%H:%M %Z}"
+        then = self._say(then.format(model_name=event.next_model, time_text=clock))
+        return self._paint.text(f"· {self._say(event.detail)} ({then})", "warn")
 
     def _render_result(self, result: ToolResult) -> list[str]:
         running = self.calls.pop(result.call_id, None)
@@ -282,7 +324,7 @@ class View:
             return []
         mark, style = STATUS_MARKS.get(result.status, FAILED_MARK)
         head = self._paint.line((f"{mark} ", style), *self._style_call(running.call))
-        said = summarize_result(running.call, result, self._paint.width - 24)
+        said = summarize_result(running.call, result, self._paint.width - 24, self._say)
         return [head, self._paint.line(("  ", ""), (said, "quiet"), self._style_duration(running))]
 
     def _render_diff(self, diff: CallDiff | None) -> list[str]:
@@ -297,7 +339,9 @@ class View:
         if running is None:
             return []
         call = self._style_call(running.call)
-        return [self._paint.line(("✗ ", "bad"), *call, (f"  {status}: {reason}", "quiet"))]
+        return [
+            self._paint.line(("✗ ", "bad"), *call, (f"  {status}: {self._say(reason)}", "quiet"))
+        ]
 
     def _render_ask(
         self, event: e.ApprovalAsked | e.QuestionAsked, diff: CallDiff | None
@@ -317,21 +361,25 @@ class View:
 
         calls = event.question.split("\n") if together else [event.question]
         if diff is not None:
-            asked = [(event.question, ""), ("", ""), (DIFF_HEADING, ""), *render_diff(diff)]
+            heading = self._say(DIFF_HEADING)
+            asked = [(event.question, ""), ("", ""), (heading, ""), *render_diff(diff)]
         else:
             asked = style_question("\n\n".join(map(spell_out_call, calls)))
-        title = f"allow these {len(calls)} calls?" if together else "allow this call?"
+        asked_of = _ALLOW_CALLS.format(count_number=len(calls)) if together else _ALLOW_CALL
+        title = self._say(asked_of)
         return ["", *self._paint.panel(asked, title), *self._render_reason(event.reason)]
 
     def _render_reason(self, reason: str) -> list[str]:
-        return self._paint.text(f"because {reason}", "quiet") if reason else []
+        because = self._say(BECAUSE.format(reason_text=reason))
+        return self._paint.text(because, "quiet") if reason else []
 
     def _render_answer(self, event: e.ApprovalAnswered | e.QuestionAnswered) -> list[str]:
         self.ask = None
         if isinstance(event, e.QuestionAnswered):
             return self._paint.text(f"> {event.message.text}", "you")
         yes = event.choice in ("once", "always")
-        return [self._paint.line((f"  {CHOICE_LABELS[event.choice]}", "good" if yes else "bad"))]
+        answer = self._say(CHOICE_LABELS[event.choice])
+        return [self._paint.line((f"  {answer}", "good" if yes else "bad"))]
 
     def _render_turn_end(self, event: e.TurnEnded) -> list[str]:
         self.working = False
@@ -341,13 +389,19 @@ class View:
         self._forget_text()
         lines: list[str] = []
         if event.said:
-            lines += self._paint.text(event.said, "" if event.reason == "done" else "warn")
+            is_done = event.reason == "done"
+            said = event.said if is_done else self._say(event.said)
+            lines += self._paint.text(said, "" if is_done else "warn")
         if event.note:
-            lines += self._paint.text(event.note, "warn")
+            lines += self._paint.text(self._say(event.note), "warn")
         if self._usage and self._spent != Usage():
             spent = self._spent
-            read = f"{spent.input_tokens:,} tokens read ({spent.cached_tokens:,} cached)"
-            lines.append(self._note(f"{read}, {spent.output_tokens:,} written"))
+            used = _USED.format(
+                read_number=f"{spent.input_tokens:,}",
+                cached_number=f"{spent.cached_tokens:,}",
+                written_number=f"{spent.output_tokens:,}",
+            )
+            lines.append(self._note(used))
         return lines
 
     # ------------------------------------------------------------------ for now
@@ -367,7 +421,7 @@ class View:
         elif self.working:
             lines.append(self._render_waiting(spin))
         for text in self.queued.values():
-            lines.append(self._paint.line(("  queued: ", "quiet"), (text, "quiet")))
+            lines.append(self._paint.line((f"  {self._say(_QUEUED)}: {text}", "quiet")))
         return lines[-height:]
 
     def _render_tail(self, tail: str, height: int) -> list[str]:
@@ -385,7 +439,7 @@ class View:
         thought = ""
         if self._thought.strip():
             thought = shorten_line(self._thought.splitlines()[-1], 200)
-        doing = self._status or ("thinking" if self._thought else "waiting for the model")
+        doing = self._say(self._status or (_THINKING if self._thought else _WAITING))
         return self._paint.line(
             (f"{spin} {doing} {self._format_seconds(self.since)}", "quiet"),
             (f"  {thought}", "quiet"),
@@ -393,10 +447,10 @@ class View:
 
     def _render_answer_keys(self, ask: ShownAsk) -> str:
         if not ask.approval:
-            return self._paint.line(("Answer with a number or in words.", "warn"))
-        pieces = [("Allow all of them?" if ask.together else "Allow?", "warn")]
+            return self._paint.line((self._say(_ANSWER), "warn"))
+        pieces = [(self._say(_ALLOW_ALL if ask.together else _ALLOW), "warn")]
         for key, means in JOINT_ASK_KEYS if ask.together else SINGLE_ASK_KEYS:
-            pieces += ((f"  {key} ", "tool"), (means, ""))
+            pieces += ((f"  {key} ", "tool"), (self._say(means), ""))
         return self._paint.line(*pieces)
 
     def _render_running_call(self, running: RunningCall, spin: str) -> list[str]:
@@ -457,24 +511,25 @@ def summarize_call(call: ToolCall, width: int) -> str:
     return shorten_line(raw, width)
 
 
-def summarize_result(call: ToolCall, result: ToolResult, width: int) -> str:
+def summarize_result(call: ToolCall, result: ToolResult, width: int, say: Say = str) -> str:
     """The first line of a result, how much more there is, and the files that came with it."""
     files = [part for part in result.parts if isinstance(part, Image | File)]
     if not files:
-        return _summarize_text(describe_result(call.name, result.text), width)
+        return _summarize_text(describe_result(call.name, result.text), width, say)
     names = ", ".join(shorten_line(part.name, MAX_NAME_CELLS) for part in files if part.name)
     if len(files) > MAX_NAMES or not names:
-        names = f"{len(files)} file{'s' if len(files) > 1 else ''}"
+        names = say(_FILES.format(count_number=len(files)) if len(files) > 1 else _ONE_FILE)
     room = width - cell_width(names) - 3
-    return f"{_summarize_text(describe_result(call.name, result.text), room)} [{names}]"
+    return f"{_summarize_text(describe_result(call.name, result.text), room, say)} [{names}]"
 
 
-def _summarize_text(text: str, width: int) -> str:
+def _summarize_text(text: str, width: int, say: Say) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        return "no output"
+        return say(_NO_OUTPUT)
     first = shorten_line(lines[0], max(width, 20))
-    return f"{first} (+{len(lines) - 1} lines)" if len(lines) > 1 else first
+    more = say(_MORE_LINES.format(count_number=len(lines) - 1))
+    return f"{first} (+{more})" if len(lines) > 1 else first
 
 
 def spell_out_call(question: str) -> str:

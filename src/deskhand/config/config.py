@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ..agent.next_step import COMPACT_AT
 from ..channels.settings import ChannelConfig
 from ..computer.desktop.host import DesktopConfig
+from ..languages.catalogue import all_languages, find_language
 from ..memory.reflect import ReflectionConfig, check_reflection
 from ..memory.settings import MemoryConfig, check_memory
 from ..models.base import ThinkingLevel
@@ -154,6 +155,8 @@ class ProviderConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that can be set, with what holds when it is not. `timezone` is an IANA name.
+    `language` is the code of the one in which Deskhand itself writes to people whose language it
+    does not know.
     `env_file` holds KEY=VALUE lines, relative to the folder of this file. `show_usage`: what each
     turn used is said after it. `skills_folder` holds the skills of all agents, relative to the
     folder of this file. `reject_response`: what those hear who are not known here; `auto` gives
@@ -184,6 +187,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     plugins: tuple[str, ...] = ()
     machine_rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 60
     timezone: str = "UTC"
+    language: str = "en"
     env_file: str = ""
     show_usage: bool = False
     skills_folder: str = ""
@@ -435,6 +439,11 @@ def parse_config(data: Mapping[str, Any], path: Path) -> Config:
         raise ConfigError(
             f"{str(path)!r}: unknown timezone {zone!r}; use a name such as 'Europe/Berlin'"
         ) from error
+    if find_language(config.language) is None:
+        codes = ", ".join(language.code for language in all_languages())
+        raise ConfigError(
+            f"{str(path)!r}: there is no language {config.language!r}; there are: {codes}"
+        )
     return config
 
 

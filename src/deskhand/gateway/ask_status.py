@@ -25,8 +25,10 @@ from ..types.events import (
     Recorded,
     ToolFinished,
 )
+from ..types.page_texts import mark_text
 from .channel_switch import IsOn, always_on
 from .queries import messages_of_ask
+from .reader_language import Localize, leave_english
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +36,14 @@ MAX_OPEN_ASKS = 1000
 """So many open questions are remembered."""
 SEND_S = 30.0
 RETRY_S = 0.5
+_NO_LONGER = mark_text("No longer asked: {reason_text}")
+_NOBODY = mark_text("Nobody answered in time")
 _CHOICE_TEXTS = {
-    "once": "\N{CHECK MARK} Allowed, once, by {who}",
-    "always": "\N{CHECK MARK} Allowed from now on by {who}",
-    "each": "\N{BLACK RIGHTWARDS ARROW} Asked one by one, as {who} wished",
-    "no": "\N{CROSS MARK} Not allowed: {who} said no",
-    "never": "\N{CROSS MARK} Never allowed: {who} said so",
+    "once": mark_text("\N{CHECK MARK} Allowed, once, by {who}"),
+    "always": mark_text("\N{CHECK MARK} Allowed from now on by {who}"),
+    "each": mark_text("\N{BLACK RIGHTWARDS ARROW} Asked one by one, as {who} wished"),
+    "no": mark_text("\N{CROSS MARK} Not allowed: {who} said no"),
+    "never": mark_text("\N{CROSS MARK} Never allowed: {who} said so"),
 }
 
 
@@ -51,6 +55,7 @@ class AskStatus:
     ) -> None:
         self._store = store
         self._is_on = is_on
+        self.localize: Localize = leave_english
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Editing)}
         self._asks: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._due: deque[tuple[str, str, str]] = deque(maxlen=MAX_OPEN_ASKS)
@@ -83,10 +88,10 @@ class AskStatus:
                 self._enqueue(session, ask_id, f"{principal.id}: {message.text}")
             case CallClosed(call_id=call_id, reason=reason):
                 if open_ := self._asks.pop((session, call_id), ""):
-                    self._enqueue(session, open_, f"No longer asked: {reason}")
+                    self._enqueue(session, open_, _NO_LONGER.format(reason_text=reason))
             case ToolFinished(result=result):
                 if open_ := self._asks.pop((session, result.call_id), ""):
-                    self._enqueue(session, open_, "Nobody answered in time")
+                    self._enqueue(session, open_, _NOBODY)
             case _:
                 pass
 
@@ -122,6 +127,7 @@ class AskStatus:
             over = replace(
                 outgoing, key=f"{outgoing.key}:decided", ask=replace(outgoing.ask, decided=words)
             )
+            over = await self.localize(over)
             try:
                 with anyio.fail_after(SEND_S):
                     await channel.edit(sent.platform_id, over, "")

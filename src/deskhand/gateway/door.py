@@ -51,6 +51,7 @@ from ..types.moment import Moment
 from ..types.options import SessionOptions
 from ..types.turn import STOP_TURN_ONLY
 from ..users.notification_commands import NotificationCommands
+from ..users.reader_languages import ReaderLanguages
 from ..users.strangers import NO_ACCESS
 from .dispatch import Dispatch
 from .feed import Batch, Feed, FeedSource, follow_in_batches, follow_session, watch_sessions
@@ -88,8 +89,8 @@ class Access(Protocol):
 
     `answers` knows who asks on behalf of a session, `rounds` counts what programs begin, `threads`
     reads what was said before, `handoffs` knows where a conversation goes on, `notifications` when
-    people want to be told what, `redact` takes secrets out, and messages are dated in the time zone
-    `zone`.
+    people want to be told what, `languages` in which language, `redact` takes secrets out, and
+    messages are dated in the time zone `zone`.
     """
 
     answers: AnswerRouter
@@ -97,6 +98,7 @@ class Access(Protocol):
     threads: ThreadHistory
     handoffs: Handoffs
     notifications: NotificationCommands
+    languages: ReaderLanguages
     redact: Redactor
     zone: tzinfo | None
 
@@ -164,6 +166,9 @@ class LocalDoor:
         principal = self._access.authorize(inbound)
         if principal is None:
             return Receipt("refused", reason=f"{inbound.sender!r} is not known here")
+
+        if inbound.language and principal.kind == "person":
+            await self._access.languages.report(principal.id, inbound.language)
 
         # An answer may let a turn end. And a platform may believe already that we have its message.
         over_http = inbound.address.channel in CLIENT_NAMED_CHANNELS
@@ -252,6 +257,7 @@ class LocalDoor:
             if moved is not None:
                 session, inbound = moved
         await self._access.notifications.carry_out(inbound.body, principal)
+        await self._access.languages.carry_out(inbound.body, principal)
         return session, await self._access.handoffs.resolve(inbound, principal, session)
 
     async def _find_deleted(self, inbound: Inbound, deletion: Deletion) -> Inbound | None:

@@ -12,13 +12,16 @@ from anyio.abc import TaskGroup
 
 from ..channels.base import Channel, Editing, Reacting
 from ..config.clock import SteadyClock
+from ..languages.sentences import say_notice
 from ..store.base import Store
 from ..types.clock import Clock
 from ..types.commit import OutboxRow, OutboxState, Outgoing
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
 from ..types.events import EVENT_TYPES, Recorded
+from ..types.page_texts import mark_text
 from .channel_switch import IsOn, always_on
 from .queries import due_beside, last_outbox_id, limit_outbox_wait, was_refused_before
+from .reader_language import Localize, leave_english
 from .streamed_replies import Draft, Drafts
 
 log = logging.getLogger(__name__)
@@ -34,8 +37,8 @@ RESTART_MAX_WAIT_S = 10.0
 MAX_PAUSE_S = 3600.0
 """Nothing waits for longer, whatever a platform asks. A row that is due later shows that the clock
 went back."""
-DUPLICATE = "may be a duplicate"
-LATE = "late"
+DUPLICATE = mark_text("may be a duplicate")
+LATE = mark_text("late")
 
 
 def pause_s(attempts: int) -> float:
@@ -111,6 +114,7 @@ class Outbox:
         self._running = False
         self.preparation: Preparation | None = None
         self.deferral: HoldBack | None = None
+        self.localize: Localize = leave_english
         self._preparing: set[str] = set()
 
     @property
@@ -244,7 +248,7 @@ class Outbox:
         try:
             if row.outgoing.aloud is not None and await was_refused_before(self._store, row):
                 raise SendRefused("the written answer was not taken")
-            outgoing = await self.render(row)
+            outgoing = await self.localize(await self.render(row), always=bool(mark))
             await self._store.outbox_sending(key, mark)
             with anyio.fail_after(SEND_S):
                 platform_id = await _deliver(channel, outgoing, mark, draft)
@@ -295,6 +299,7 @@ class Outbox:
 
 async def _deliver(channel: Channel, outgoing: Outgoing, mark: str, draft: Draft | None) -> str:
     """Send it, or write it over its draft. Returns the platform's id."""
+    mark = say_notice(mark, outgoing.language)
     if outgoing.reaction:
         if not isinstance(channel, Reacting):
             raise SendRefused(f"nobody can react on {channel.name}")

@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ..types.messages import ToolCall, clean_text
+from ..types.page_texts import mark_text
 from ..types.programs import REHEARSE_PROGRAM, RUN_PROGRAM, SURVEY_FILES
 
 NAME_CHARS = 40
 TOOL_PHRASES = {
-    "read_file": "Reading {path}",
-    "write_file": "Writing {path}",
-    "edit_file": "Changing {path}",
+    "read_file": "Reading {path_code}",
+    "write_file": "Writing {path_code}",
+    "edit_file": "Changing {path_code}",
     "list_files": "Looking through files",
     "search_files": "Searching files",
     "list_symbols": "Looking through code",
@@ -27,7 +28,7 @@ TOOL_PHRASES = {
     "check_background": "Checking on a command",
     "process": "Working with a command",
     "think": "Thinking",
-    "web_fetch": "Reading a page of {url}",
+    "web_fetch": "Reading a page of {url_code}",
     "web_search": "Searching the web",
     "spawn_agent": "Working with a sub-agent",
     "subagents": "Working with a sub-agent",
@@ -36,7 +37,7 @@ TOOL_PHRASES = {
     "message_teammate": "Writing to the team",
     "broadcast": "Writing to the team",
     "send_message": "Sending a message",
-    "send_file": "Sending {path}",
+    "send_file": "Sending {path_code}",
     "save_memory": "Noting something",
     "search_memories": "Looking into memory",
     "list_memories": "Looking into memory",
@@ -62,22 +63,30 @@ TOOL_PHRASES = {
     ),
     "Keeping the list of tasks",
 )
-"""What a tool does, by its name. `{path}` is the name of a file, `{url}` a host; other arguments
-are never shown."""
+"""What a tool does, by its name. `{path_code}` is the name of a file, `{url_code}` a host; other
+arguments are never shown."""
+
+
+_USING = mark_text("Using {name_code}")
+_UNNAMED = "`…`"
+_AND_ONE = mark_text("{first_text} and 1 more thing")
+_AND_MORE = mark_text("{first_text} and {count_number} more things")
 
 
 def render_progress(calls: Sequence[ToolCall]) -> str:
     """What these calls do, in one line of Markdown: the first of them, and how many more there
     are."""
     first, *more = dict.fromkeys(map(_describe_call, calls))
-    others = f" and {len(more)} more {'things' if len(more) > 1 else 'thing'}" if more else ""
-    return f"{first}{others}"
+    if not more:
+        return first
+    told = _AND_MORE if len(more) > 1 else _AND_ONE
+    return told.format(first_text=first, count_number=len(more))
 
 
 def _describe_call(call: ToolCall) -> str:
     words = TOOL_PHRASES.get(call.name)
     if words is None:
-        return f"Using {quote_name(call.name.replace('_', ' '))}"
+        return _USING.format(name_code=quote_name(call.name.replace("_", " ")))
     try:
         arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -85,8 +94,8 @@ def _describe_call(call: ToolCall) -> str:
     path = str(arguments.get("path") or "")
     url = str(arguments.get("url") or "")
     return words.format(
-        path=quote_name(PurePosixPath(path).name) or "a file",
-        url=quote_name(_host(url)) or "the web",
+        path_code=quote_name(PurePosixPath(path).name) or _UNNAMED,
+        url_code=quote_name(_host(url)) or _UNNAMED,
     )
 
 

@@ -39,10 +39,12 @@ from ..types.events import (
 from ..types.identity import Address
 from ..types.labels import LOCAL
 from ..types.messages import Text
+from ..types.page_texts import mark_text
 from ..types.turn import ReplyTarget
 from . import queries
 from .channel_switch import IsOn, always_on
 from .progress_text import render_progress
+from .reader_language import Localize, leave_english
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +59,7 @@ MAX_PLACES = 1_000
 SHOWN_CHARS = 2000
 """So much of an unfinished answer is shown: it fits into one message on every platform."""
 GOES_ON = " …"
-BROKEN_OFF = "(This answer was broken off.)"
+BROKEN_OFF = mark_text("(This answer was broken off.)")
 
 _WORK = "work"
 """How the last part of the key of a progress draft begins."""
@@ -134,6 +136,7 @@ class Drafts:
         self.first_s = FIRST_S
         self.work_s = WORK_S
         self.orphan_check_s = ORPHAN_CHECK_S
+        self.localize: Localize = leave_english
         self._live: dict[str, list[LiveDraft]] = {}
         self._doing: dict[str, str] = {}
         self._stays: set[int] = set()
@@ -257,7 +260,7 @@ class Drafts:
                 self._free_at = {each: at for each, at in self._free_at.items() if at > now}
             self._free_at[place] = now + pause_s
             # Only the whole answer is checked, so until then no link leads anywhere.
-            parts = (Text(text, LOCAL),)
+            parts = (Text(text, LOCAL) if live.of_work else Text(text),)
             outgoing = Outgoing(
                 key,
                 live.address,
@@ -267,6 +270,7 @@ class Drafts:
                 links=(),
                 actions=live.actions,
             )
+            outgoing = await self.localize(outgoing)
             if draft is None:
                 draft, posted = await self._post(live, outgoing)
                 if draft is None:
@@ -400,6 +404,7 @@ class Drafts:
                     if platform_id:
                         words = (Text(BROKEN_OFF, LOCAL),)
                         over = replace(outgoing, parts=words, actions=None)
+                        over = await self.localize(over)
                         with anyio.fail_after(SEND_S):
                             await channel.edit(platform_id, over, "")
                 except SendRefused as error:

@@ -27,21 +27,21 @@ ASK_WAIT_S = 24 * 3600.0
 SHOWN_ARGUMENT_CHARS = 20_000
 ASKS_PER_TURN = 5
 """People who are asked too often stop reading."""
-TOO_MANY_ASKS = (
-    f"denied: this turn has asked {ASKS_PER_TURN} times, which is the limit. Write `continue` to "
-    "go on."
-)
+TOO_MANY_ASKS = mark_text(
+    "denied: this turn has asked {count_number} times, which is the limit. Write `continue` to go "
+    "on."
+).format(count_number=ASKS_PER_TURN)
 
 CHANGED = mark_text("the call has changed since it was approved; ask again")
 EXPIRED = mark_text("the approval has expired; ask again if the call is still needed")
 
 Choice = Literal["once", "always", "no", "never", "each"]
 _CHOICE_WORDS: tuple[tuple[Choice, str], ...] = (
-    ("once", "yes y ok okay once allow"),
-    ("always", "always"),
-    ("no", "no n deny cancel"),
-    ("never", "never"),
-    ("each", "each singly"),
+    ("once", "yes y ok okay once allow ja einmal"),
+    ("always", "always immer"),
+    ("no", "no n deny cancel nein"),
+    ("never", "never nie"),
+    ("each", "each singly einzeln"),
 )
 _CHOICE_BY_WORD = {word: choice for choice, words in _CHOICE_WORDS for word in words.split()} | {
     "one by one": "each"
@@ -146,6 +146,9 @@ def compute_ask_expiry(now: float) -> float:
     return now + ASK_WAIT_S
 
 
+_NOBODY_MAY = mark_text("nobody in this conversation may approve it, and nobody else did")
+
+
 def make_answer_event(
     ask: PendingAsk, row: Waiting, choice: str
 ) -> ApprovalAnswered | QuestionAnswered:
@@ -182,22 +185,22 @@ def explain_unanswered(ask: PendingAsk) -> tuple[ResultStatus, str]:
         )
     return (
         "unasked",
-        (
-            "nobody in this conversation may approve it, and nobody else did. "
-            f"{describe_approvers(ask.elsewhere)}"
-        ),
+        (f"{_NOBODY_MAY}. {describe_approvers(ask.elsewhere)}"),
     )
 
 
 def describe_approvers(names: Sequence[str]) -> str:
     """Who could have allowed it, and how."""
-    return f"Only {' or '.join(names)} may allow this: on the page, or with `deskhand approvals`."
+    return mark_text(
+        "Only {people} may allow this: on the page, or with `deskhand approvals`."
+    ).format(people=" or ".join(names))
 
 
 def render_approver_notice(names: Sequence[str]) -> str:
     """What those read who may not allow it, once who may was asked."""
-    who = " or ".join(names) or "An owner"
-    return f"{who} has been asked to decide this. You will see the result here."
+    return mark_text(
+        "{people_text} has been asked to decide this. You will see the result here."
+    ).format(people_text=" or ".join(names) or mark_text("An owner"))
 
 
 def may_approve(principal: Principal) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..types.effects import Effect
+from ..types.page_texts import mark_text
 from .rules import Case
 
 EFFECT_SENTENCES: dict[Effect, str] = {
@@ -22,12 +23,30 @@ EFFECT_SENTENCES: dict[Effect, str] = {
 }
 
 
+_WHY = mark_text("Asked because {reason_text}.")
+_NOWHERE = (mark_text("For {who_name}."), mark_text("For {who_name}, for {person_name}."))
+_ON_CHANNEL = (
+    mark_text("For {who_name} on {channel_name}."),
+    mark_text("For {who_name}, for {person_name} on {channel_name}."),
+)
+_IN_GROUP = (
+    mark_text("For {who_name} on {channel_name} in a group."),
+    mark_text("For {who_name}, for {person_name} on {channel_name} in a group."),
+)
+
+
 def render_ask_context(cases: Sequence[Case], reason: str) -> str:
     """In two lines, for whoever is to say yes or no to these calls of one turn. The sources of what
     was read stand in the reason."""
     case = cases[0]
     who = case.principal
-    behalf = f", for {who.on_behalf_of}" if who.on_behalf_of else ""
-    place = f" on {case.channel}{' in a group' if case.group else ''}" if case.channel else ""
+    own, for_another = _NOWHERE
+    if case.channel:
+        own, for_another = _IN_GROUP if case.group else _ON_CHANNEL
+    place = for_another if who.on_behalf_of else own
+    why = _WHY.format(reason_text=reason.rstrip("."))
+    for_whom = place.format(
+        who_name=who.id, person_name=who.on_behalf_of, channel_name=case.channel
+    )
     does = " ".join(dict.fromkeys(EFFECT_SENTENCES[each.effect] for each in cases))
-    return f"Asked because {reason.rstrip('.')}.\nFor {who.id}{behalf}{place}. {does}"
+    return f"{why}\n{for_whom} {does}"

@@ -39,6 +39,7 @@ class LocalAccess:
         self.rounds = host.rounds
         self.threads = ThreadHistory(host.channels)
         self.notifications = NotificationCommands(host.store)
+        self.languages = host.languages
         chats = PrivateChats(host.store, tuple(each.name for each in host.channels))
         self.handoffs = Handoffs(host.store, chats, self.route)
         self.redact = host.redact

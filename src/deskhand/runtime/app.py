@@ -56,6 +56,7 @@ from ..gateway.machine_rounds import MachineRounds
 from ..gateway.outbox import Outbox, Render, render_unchanged
 from ..gateway.outgoing_redaction import without_secrets
 from ..gateway.publisher import EventPublisher
+from ..gateway.reader_language import make_localize
 from ..gateway.spoken_answers import SpokenAnswers
 from ..gateway.streamed_replies import Drafts
 from ..gateway.terminal_socket import SocketTap
@@ -101,6 +102,7 @@ from ..types.turn import ReplyTarget
 from ..users.approvers import UserApprovers
 from ..users.owner_alerts import Alerts
 from ..users.pairing import RESERVED_CHANNELS
+from ..users.reader_languages import ReaderLanguages
 from ..users.strangers import Response, Strangers
 from ..users.user_cache import OWNER as OWNER
 from ..users.users import Guests, open_people
@@ -308,6 +310,9 @@ class App:
         self.outbox.preparation = self._spoken
         self.outbox.deferral = Deferral(self.store, clock, self._zone)
         self.ask_status = AskStatus(self.store, channels, is_on)
+        self.languages = ReaderLanguages(self.store, self._language)
+        localize = make_localize(self.languages)
+        self.drafts.localize = self.outbox.localize = self.ask_status.localize = localize
         self.typing_indicator = TypingIndicator(channels, self.dispatch, clock, is_on)
 
     def _make_host(self) -> RunningHost:
@@ -325,6 +330,7 @@ class App:
             publisher=self.publisher,
             alerts=self.alerts,
             rounds=self.rounds,
+            languages=self.languages,
             current=self.current,
             channels=parts.channels,
             people=None if parts.authorize else self.people,
@@ -360,7 +366,7 @@ class App:
         )
 
     def _make_receiving(self) -> Receiving:
-        strangers = Strangers(self.parts.clock, self.people, self._reject_response)
+        strangers = Strangers(self.parts.clock, self.people, self._reject_response, self._language)
         return Receiving(
             self.door,
             self.authorize,
@@ -452,6 +458,9 @@ class App:
 
     def _reject_response(self) -> Response:
         return self.settings.config.reject_response
+
+    def _language(self) -> str:
+        return self.settings.config.language
 
     def _machine_rounds(self) -> int:
         return self.settings.config.machine_rounds

@@ -60,6 +60,7 @@ from ..types.events import Recalled
 from ..types.identity import EVERYBODY, Waiting, only_person
 from ..types.subagents import is_subagent_session
 from ..users.notification_commands import DIGEST, QUIET, NotificationCommands
+from ..users.reader_languages import LANGUAGE, ReaderLanguages
 from ..workspace.change_tools import change_tools
 from ..workspace.undo_journal import UndoJournal
 from .tool_wiring import ToolWiring
@@ -85,6 +86,7 @@ class FeatureWiring:
         self.side_queries = SideQueries(agent, model, self.budgets, ground.store.change, ground.ids)
         self.remembering = Remembering(ground, meaning)
         self._notifications = NotificationCommands(ground.store)
+        self._languages = ReaderLanguages(ground.store, lambda: ground.settings().config.language)
         self.memory_command = MemoryCommand(ground, self.remembering.memory)
         self.continuing = Continuing(ground, self.injector)
         self.past_search = PastSearch(ground.store, lambda: ground.settings().config.timezone)
@@ -193,6 +195,7 @@ class FeatureWiring:
             "skills": self._answer_skills,
             QUIET: self._answer_quiet,
             DIGEST: self._answer_digest,
+            LANGUAGE: lambda state, row, args: self._languages.answer(row.principal, args),
         }
 
     def _answer_agents(self, state: State, row: Waiting, args: str) -> str:

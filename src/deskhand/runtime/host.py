@@ -23,6 +23,7 @@ from ..types.clock import Clock, Ids
 from ..types.identity import Principal
 from ..types.people import People
 from ..users.owner_alerts import Alerts
+from ..users.reader_languages import ReaderLanguages
 from ..workspace.processes import with_current_roles
 from ..workspace.scope import SandboxProvider
 from .reload import Current
@@ -44,6 +45,7 @@ class RunningHost(msgspec.Struct, kw_only=True):
     publisher: EventPublisher
     alerts: Alerts
     rounds: MachineRounds
+    languages: ReaderLanguages
     current: Current
     channels: Sequence[Channel] = ()
     people: People | None

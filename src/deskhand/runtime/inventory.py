@@ -37,6 +37,7 @@ from ..store.blobs import Blobs
 from ..store.sqlite import SqliteStore
 from ..tools.base import Tools
 from ..users.owner_alerts import Alerts
+from ..users.reader_languages import ReaderLanguages
 from ..workspace.scope import SandboxProvider
 from .feature_wiring import FeatureWiring
 from .host import RunningHost
@@ -95,6 +96,7 @@ def _open_features(settings: Settings) -> Iterator[FeatureWiring]:
                 publisher=EventPublisher(Feed(), Drafts(store, {}, clock, _never), redact),
                 alerts=alerts,
                 rounds=MachineRounds(store, clock, alerts, lambda: 0),
+                languages=ReaderLanguages(store, lambda: ""),
                 current=Current(settings, clock, redact),
                 people=None,
             )

@@ -55,6 +55,7 @@ WHOLE = (
     "mail",
     "mcp_tool",
     "notification_times",
+    "person_language",
     "inbox_seen",
     "share",
     "push_device",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from .page_texts import mark_text
+
 
 class ChatCommand(msgspec.Struct, frozen=True):
     """`role` is needed to use it; '' for everyone who may talk here. What a command does stands in
@@ -41,6 +43,7 @@ COMMANDS: dict[str, ChatCommand] = {
         ChatCommand("jobs", "your jobs, and when they run next; /jobs NAME shows one"),
         ChatCommand("quiet", "/quiet 22:00-07:00: what jobs have to say waits until the morning"),
         ChatCommand("digest", "/digest 08:00 18:00: what jobs have to say comes then, at once"),
+        ChatCommand("language", "/language de: in which language I write what I say myself"),
         ChatCommand("memory", "what I remember of you; /memory why, undo, keep or forget NUMBER"),
         ChatCommand("trust", "take what comes from a host as yours, here; /trust off ends it"),
         ChatCommand("model", "which model answers here; /model provider/name chooses one"),
@@ -66,7 +69,7 @@ COMMANDS: dict[str, ChatCommand] = {
     )
 }
 
-WELCOME = """I am your assistant on your own machine. I work with files, look things up on the web, set reminders, and \
+WELCOME = mark_text("""I am your assistant on your own machine. I work with files, look things up on the web, set reminders, and \
 remember what you tell me. I ask you before I do what cannot be taken back.
 
 Write as you would to a person, for example:
@@ -74,7 +77,7 @@ Write as you would to a person, for example:
 • What is the weather in Lisbon this weekend?
 • Send me a file, and ask what it says
 
-/help lists all commands, /stop stops what I am doing."""  # noqa: E501
+/help lists all commands, /stop stops what I am doing.""")  # noqa: E501
 """What somebody reads who comes for the first time."""
 
 COMMAND_ALIASES = {"memories": "memory"}

@@ -57,7 +57,8 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     it; it is the person in whose chat it is said, '' where that is another's. `actions` are offered
     as buttons below it. `pressed` is a message with such buttons, which are removed, except those
     of `left`: one of them was pressed, and `reply_to` is that press. Its parts answer who pressed;
-    there may be none.
+    there may be none. Words with the label LOCAL are Deskhand's own, and are said in the `language`
+    of this code, as is all that stands around a question; '' is that of the reader.
     """
 
     key: str
@@ -73,6 +74,7 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     actions: Actions | None = None
     pressed: str = ""
     left: Actions | None = None
+    language: str = ""
 
 
 OutboxState = Literal["drafting", "deferred", "pending", "sending", "sent", "failed"]

@@ -212,7 +212,8 @@ class Inbound(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     `external_id` is the platform's name of it and dedupes redelivery per (channel, account). `at`
     is when it was said, seconds since the epoch. `session` is set where the surface already knows
-    it. `by_program`: a bot wrote it, and no person.
+    it. `by_program`: a bot wrote it, and no person. `language` is that of the sender's chat
+    program, as `de-AT`, where the platform says it.
     """
 
     external_id: str
@@ -224,6 +225,7 @@ class Inbound(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     reply_to: str = ""
     when: When = "steer"
     by_program: bool = False
+    language: str = ""
 
 
 class Waiting(msgspec.Struct, frozen=True, gc=False):

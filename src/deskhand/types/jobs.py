@@ -253,10 +253,11 @@ def render_turn_end(principal: Principal, reason: TurnReason, said: str) -> str:
     if principal.kind != "clock" or job == principal.id or reason == "done":
         return said
     why = describe_failure(reason, said).rstrip(".")
-    return (
-        f"The job {job!r} failed: {why}.\n"
-        f"See `deskhand jobs runs {job}`; `deskhand jobs disable {job}` switches it off."
-    )
+    failed = mark_text("The job {job} failed: {why_text}.").format(job=repr(job), why_text=why)
+    see = mark_text(
+        "See `deskhand jobs runs {name}`; `deskhand jobs disable {name2}` switches it off."
+    ).format(name=job, name2=job)
+    return f"{failed}\n{see}"
 
 
 def session_job_name(session: str) -> str:

@@ -10,7 +10,7 @@ def mark_text(text: str) -> str:
     stands as it is, unless the name of its placeholder ends in one of these words:
 
     - `text`: another sentence that is marked;
-    - `name`: without spaces;
+    - `name`: without spaces, and `code`: between backticks;
     - `number` and `size`: digits, maybe with a unit behind them; `numbers`: several of them;
     - `time`: `2027-01-31 17:00`, and `clocks`: `08:00`, or several of them;
     - `days`, `month` and `ordinal`: their English names.

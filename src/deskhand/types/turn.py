@@ -21,11 +21,13 @@ from .events import (
 from .identity import Address, Command, Participants, Said, ToolResults, Waiting, find_predecessor
 from .labels import LOCAL
 from .messages import Audio, Message, Part, ResultStatus, Text, ToolCall, ToolResult, clean_text
+from .page_texts import mark_text
 
 STOP_TURN_ONLY = "turn"
 """The argument of a stop that ends the running turn and not the conversation."""
-OUT_OF_DATE = "This button is out of date, so nothing was done."
+OUT_OF_DATE = mark_text("This button is out of date, so nothing was done.")
 """What somebody reads who pressed a button of a turn that it can do nothing about any more."""
+_NOT_DONE = mark_text("Not done: {reason_text}.")
 HANDOFF = "handoff"
 """The command that takes a conversation to another channel."""
 HANDOFF_BACK = "back"
@@ -234,7 +236,9 @@ def make_refusal(row: Waiting, reason: str) -> CommandRun:
     """The answer to a command or rewind that was refused, with the reason."""
     body = row.inbound.body
     name, args = (body.name, body.args) if isinstance(body, Command) else ("rewind", "")
-    return CommandRun(row.inbox_id, row.principal, name, args, f"Not done: {reason}.", refused=True)
+    return CommandRun(
+        row.inbox_id, row.principal, name, args, _NOT_DONE.format(reason_text=reason), refused=True
+    )
 
 
 def make_out_of_date(row: Waiting, command: Command) -> CommandRun:

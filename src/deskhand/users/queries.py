@@ -437,6 +437,35 @@ def forget_notification_times(person: str) -> Change:
     return Change("notification_drop", (person,))
 
 
+async def language_of(store: Store, person: str) -> str:
+    """The code of the language in which they read; '' where that is not known."""
+    for chosen, reported in await store.query("language_get", (person,)):
+        return str(chosen or reported)
+    return ""
+
+
+def language_now(store: Store, person: str) -> tuple[str, str]:
+    """The codes of the language that they chose, and that of their chat program; '' for none."""
+    for chosen, reported in store.query_sync("language_get", (person,)):
+        return str(chosen), str(reported)
+    return "", ""
+
+
+def choose_language(person: str, code: str) -> Change:
+    """From now on they read in this language; '' for that of their chat program."""
+    return Change("language_choose", (person, code))
+
+
+def report_language(person: str, code: str) -> Change:
+    """Their chat program has this language."""
+    return Change("language_report", (person, code))
+
+
+def forget_language(person: str) -> Change:
+    """Forget in which language they read."""
+    return Change("language_drop", (person,))
+
+
 async def find_reader(store: Store, address: Address) -> str:
     """The user who reads in this chat, alone with the bot; '' where that is not known."""
     rows = await store.query("notification_reader", (address.channel, address.account))

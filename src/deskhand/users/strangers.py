@@ -10,6 +10,8 @@ from typing import Literal
 import anyio
 
 from ..channels.base import Channel
+from ..languages.catalogue import find_language
+from ..languages.sentences import say_notice
 from ..types.clock import Clock
 from ..types.commit import Outgoing
 from ..types.errors import ChannelError
@@ -37,13 +39,21 @@ class Strangers:
     """Answers people who are not known here. An answer is sent at once or never: nothing that a
     stranger wrote is stored.
 
-    `response` is the setting that holds now, `reject_response` of the configuration.
+    `response` is the setting that holds now, `reject_response` of the configuration, and `language`
+    the one in which they read where nothing says another.
     """
 
-    def __init__(self, clock: Clock, people: LocalPeople, response: Callable[[], Response]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        people: LocalPeople,
+        response: Callable[[], Response],
+        language: Callable[[], str],
+    ) -> None:
         self._clock = clock
         self._people = people
         self._response = response
+        self._language = language
         self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
     async def refuse(self, inbound: Inbound, channel: Channel) -> None:
@@ -87,9 +97,13 @@ class Strangers:
         address = inbound.address
         reply_to = inbound.external_id if address.group or _is_press(inbound) else ""
         key = f"stranger:{address.channel}:{address.account}:{inbound.external_id}"
+        language = find_language(inbound.language) or find_language(self._language())
+        code = language.code if language is not None else ""
+        words = Text(say_notice(text, code), LOCAL)
+        outgoing = Outgoing(key, address, (words,), reply_to, language=code)
         try:
             with anyio.fail_after(SEND_TIMEOUT_S):
-                await channel.send(Outgoing(key, address, (Text(text, LOCAL),), reply_to), "")
+                await channel.send(outgoing, "")
         except (ChannelError, TimeoutError) as error:
             log.warning("%s: cannot answer a stranger: %s", channel.name, error)
 

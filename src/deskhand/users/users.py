@@ -183,6 +183,7 @@ class LocalPeople(Credentials, Pairings):
         removed = (
             queries.remove_user(name),
             queries.forget_notification_times(name),
+            queries.forget_language(name),
             queries.forget_shares(name),
             forget_inbox_seen(name),
         )

@@ -15,11 +15,11 @@ import msgspec
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
+from ..languages.catalogue import ENGLISH, Language
 from ..types import events as e
 from ..types.identity import Principal
 from ..types.messages import Audio, File, Image, Message, Part, Text
 from ..types.page_texts import mark_text
-from .page_language import ENGLISH, PageLanguage
 
 MAX_MARKDOWN_CHARS = 100_000
 """A longer text is shown as it is: nobody reads it for its looks."""
@@ -49,7 +49,7 @@ def list_utterances(
     log: Sequence[e.Recorded],
     name_of: Callable[[Principal], str],
     last_n: int | None = None,
-    language: PageLanguage = ENGLISH,
+    language: Language = ENGLISH,
 ) -> list[Utterance]:
     """What was said and holds: without what was undone or taken back. With `last_n`, only what was
     said until that event, as it holds by the end of the log."""
@@ -86,13 +86,13 @@ def list_utterances(
 
 
 def _make_utterance(
-    recorded: e.Recorded, message: Message, name: str, language: PageLanguage
+    recorded: e.Recorded, message: Message, name: str, language: Language
 ) -> Utterance:
     files = list_files(message.parts, language)
     return Utterance(recorded.n, recorded.at, name, _read_text(message), files)
 
 
-def list_files(parts: Sequence[Part], language: PageLanguage = ENGLISH) -> tuple[NamedFile, ...]:
+def list_files(parts: Sequence[Part], language: Language = ENGLISH) -> tuple[NamedFile, ...]:
     """The files, pictures and recordings among these. What has no name is named in this
     language."""
     recording, picture = language.say(mark_text("recording")), language.say(mark_text("picture"))
@@ -154,7 +154,7 @@ class PageLook(msgspec.Struct, frozen=True):
 
     agent: str
     zone: tzinfo | None
-    language: PageLanguage = ENGLISH
+    language: Language = ENGLISH
 
 
 def render_page(
@@ -185,12 +185,12 @@ def render_page(
     return _wrap_page(title, f"{told}\n{body}", language)
 
 
-def render_notice(title: str, text: str, language: PageLanguage = ENGLISH) -> str:
+def render_notice(title: str, text: str, language: Language = ENGLISH) -> str:
     """A page of the same look that says one thing, in this language."""
     return _wrap_page(language.say(title), f"<p>{escape(language.say(text))}</p>", language)
 
 
-def _wrap_page(title: str, body: str, language: PageLanguage) -> str:
+def _wrap_page(title: str, body: str, language: Language) -> str:
     """`body` is HTML."""
     heading = escape(title)
     return (

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from ..languages.catalogue import list_languages
 from .app import CSP
 from .errors import HttpProblem, error_response
 from .frame import FRAME_PATH, frame_source, make_frame
-from .page_language import list_languages
 
 STATIC = Path(__file__).parent / "static"
 INDEX = "index.html"

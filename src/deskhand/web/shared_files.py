@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 from starlette.responses import Response
 
+from ..languages.catalogue import ENGLISH, Language
 from ..types import events as e
 from ..types.errors import BlobMissing
 from ..types.identity import Principal
@@ -20,7 +21,6 @@ from ..types.messages import ToolCall
 from ..types.shares import Share
 from .conversation_text import NamedFile, Utterance, list_files, list_utterances
 from .media import file_response
-from .page_language import ENGLISH, PageLanguage
 from .protocols import Web
 from .redacted import Redact
 
@@ -45,7 +45,7 @@ def list_shared(
     log: Sequence[e.Recorded],
     name_of: Callable[[Principal], str],
     shared: Share,
-    language: PageLanguage = ENGLISH,
+    language: Language = ENGLISH,
 ) -> list[Utterance]:
     """What this link shows, in its order: what was said, and with `files` also the files that the
     agent sent. What has no name is named in this language."""
@@ -55,9 +55,7 @@ def list_shared(
     return sorted(found, key=lambda utterance: utterance.n)
 
 
-def _list_sent_files(
-    log: Sequence[e.Recorded], last_n: int, language: PageLanguage
-) -> list[Utterance]:
+def _list_sent_files(log: Sequence[e.Recorded], last_n: int, language: Language) -> list[Utterance]:
     """The files that the agent sent here until event `last_n`, as it holds by the end of the
     log."""
     calls = dict[str, ToolCall]()

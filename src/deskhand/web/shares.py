@@ -14,6 +14,7 @@ import anyio.to_thread
 import msgspec
 from starlette.responses import HTMLResponse, Response
 
+from ..languages.catalogue import ENGLISH, Language, choose_language
 from ..store.queries import find_session_row, last_event_number
 from ..types.identity import Principal
 from ..types.page_texts import mark_text
@@ -31,7 +32,6 @@ from .conversation_text import (
 )
 from .errors import not_found
 from .names import format_session_name
-from .page_language import ENGLISH, PageLanguage, choose_language
 from .routing import Call, Endpoint
 from .shared_files import (
     find_file,
@@ -192,7 +192,7 @@ async def show(call: Call) -> Response:
     return HTMLResponse(page, headers=PICTURE_PAGE_HEADERS if shared.files else PAGE_HEADERS)
 
 
-def _make_note(shared: Share, secret: str, language: PageLanguage) -> str:
+def _make_note(shared: Share, secret: str, language: Language) -> str:
     """As HTML. Whether somebody is signed in is not known here: the cookie does not come along with
     a link that others gave."""
     note = language.say(SHARED_WITH_FILES_NOTE if shared.files else SHARED_NOTE)
@@ -202,9 +202,7 @@ def _make_note(shared: Share, secret: str, language: PageLanguage) -> str:
     return f"{escape(note)} {escape(before)}{link}{escape(after)}"
 
 
-async def read_shared(
-    call: Call, shared: Share, language: PageLanguage = ENGLISH
-) -> list[Utterance]:
+async def read_shared(call: Call, shared: Share, language: Language = ENGLISH) -> list[Utterance]:
     """What this link shows now, without secrets."""
     log = await call.web.store.events(shared.session)
     found = list_shared(log, await _people_names(call), shared, language)
@@ -228,7 +226,7 @@ async def _render_ended(call: Call) -> Response:
     return HTMLResponse(notice, 404, PAGE_HEADERS)
 
 
-async def _language_of(call: Call) -> PageLanguage:
+async def _language_of(call: Call) -> Language:
     """That of the browser which asks. It is read from a file the first time."""
     accepted = call.request.headers.get("accept-language", "")
     return await anyio.to_thread.run_sync(choose_language, accepted)

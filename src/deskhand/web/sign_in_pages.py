@@ -12,11 +12,11 @@ import secrets
 import msgspec
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from ..languages.catalogue import list_languages
 from ..types.errors import DeskhandError
 from ..types.page_texts import mark_text
 from .errors import HttpProblem
 from .guard import Guesses, client_of
-from .page_language import list_languages
 from .routing import Call, Endpoint
 from .sign_in import SignIn
 

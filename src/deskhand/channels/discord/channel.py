@@ -322,7 +322,7 @@ class DiscordChannel:
     async def send(self, outgoing: Outgoing, mark: str) -> str:
         if outgoing.pressed:
             path = f"/channels/{outgoing.address.chat}/messages/{outgoing.pressed}"
-            left = arrange_buttons(list_action_buttons(outgoing.left))
+            left = arrange_buttons(list_action_buttons(outgoing.left, outgoing.language))
             with suppress(SendRefused):  # it is gone
                 await self._call("PATCH", path, {"components": left})
         if outgoing.pressed and not outgoing.parts:

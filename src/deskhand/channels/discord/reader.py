@@ -139,7 +139,9 @@ class Reader:
         who = str(user.get("id", ""))
         pressed = str((event.get("message") or {}).get("id", ""))
         reply_to = pressed if isinstance(body, Command) else ""
-        return Inbound(name, self._make_address(event), who, now, body, reply_to=reply_to)
+        address = self._make_address(event)
+        locale = str(event.get("locale") or "")
+        return Inbound(name, address, who, now, body, reply_to=reply_to, language=locale)
 
     def _is_addressed(self, event: Json) -> bool:
         """Whether it is said to this bot: alone with it, by its name, or in reply to it."""

@@ -281,7 +281,10 @@ class SlackChannel:
             about = {
                 "channel": outgoing.address.chat,
                 "ts": parse_message_ts(outgoing.pressed),
-                "blocks": [*words, *make_button_blocks(list_action_buttons(outgoing.left))],
+                "blocks": [
+                    *words,
+                    *make_button_blocks(list_action_buttons(outgoing.left, outgoing.language)),
+                ],
             }
             await self._call("chat.update", about, harmless=_GONE)
             self._pressed.pop(outgoing.pressed, None)

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from telegram import error as faults
 from telegram.request import HTTPXRequest
 
+from ...languages.catalogue import ENGLISH, all_languages
 from ...types.commands import COMMANDS
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, Refused, SendRefused
@@ -214,13 +215,19 @@ class TelegramChannel:
                 # that waits is dropped.
                 await self._bot.delete_webhook()
             with suppress(faults.TelegramError):  # menus are a nicety
-                await self._bot.set_my_commands(
-                    [(command.name, command.help) for command in COMMANDS.values()]
-                )
+                await self._set_commands()
                 await self._set_menu_button()
         context = self._context
         groups = GroupRules(context.config)
         return Reader(self.name, self._me, self._download_file, context.put_blob, groups=groups)
+
+    async def _set_commands(self) -> None:
+        """Let the menu of commands be in the language of each person's Telegram; in English for
+        those whose language there is not."""
+        for language in all_languages():
+            named = [(each.name, language.say(each.help)) for each in COMMANDS.values()]
+            code = "" if language is ENGLISH else language.code
+            await self._bot.set_my_commands(named, language_code=code or None)
 
     async def _set_menu_button(self) -> None:
         """Let the button beside the field open the page, or the commands again."""
@@ -453,7 +460,7 @@ class TelegramChannel:
         """Let the message that was pressed stand with the buttons that are left; nothing happens
         where it is gone."""
         number = parse_message_number(outgoing.pressed)
-        keyboard = arrange_buttons(list_action_buttons(outgoing.left))
+        keyboard = arrange_buttons(list_action_buttons(outgoing.left, outgoing.language))
         async with self._translate_errors():
             await self._open()
             with suppress(faults.BadRequest):  # it is gone, or has none

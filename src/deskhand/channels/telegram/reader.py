@@ -117,7 +117,14 @@ class Reader:
             and message.from_user.is_bot
         )
         return Inbound(
-            name, self._make_address(message), sender, at, body, reply_to=reply_to, by_program=bot
+            name,
+            self._make_address(message),
+            sender,
+            at,
+            body,
+            reply_to=reply_to,
+            by_program=bot,
+            language=_language_of(message.from_user),
         )
 
     def _make_address(self, message: telegram.Message) -> Address:
@@ -154,7 +161,14 @@ class Reader:
         reply_to = pressed if isinstance(body, Command) else ""
         return (
             Inbound(
-                name, address, str(who.id), now, body, reply_to=reply_to, by_program=who.is_bot
+                name,
+                address,
+                str(who.id),
+                now,
+                body,
+                reply_to=reply_to,
+                by_program=who.is_bot,
+                language=_language_of(who),
             ),
         )
 
@@ -292,6 +306,11 @@ def _find_button_text(message: telegram.MaybeInaccessibleMessage, data: str) -> 
 
 def _emoji(kind: telegram.ReactionType) -> str:
     return kind.emoji if isinstance(kind, telegram.ReactionTypeEmoji) else "a custom emoji"
+
+
+def _language_of(user: telegram.User | None) -> str:
+    """The language of their Telegram, as `de`; '' where it does not say so."""
+    return (user.language_code or "") if user is not None else ""
 
 
 def _make_text(message: telegram.Message, text: str) -> Text:

@@ -52,7 +52,7 @@ class TelegramServer:
         self.webhook = ""
         self.webhook_secret = ""
         self.webhook_failed = ""
-        self.commands: list[Json] = []
+        self.commands: dict[str, list[Json]] = {}
         self.allowed: list[str] = []
         self._faults: list[PlannedFault] = []
         self._news = asyncio.Event()
@@ -184,7 +184,7 @@ class TelegramServer:
                 "last_error_message": self.webhook_failed,
             }
         if lowered == "setmycommands":
-            self.commands = params["commands"]
+            self.commands[params.get("language_code", "")] = params["commands"]
             return True
         if lowered not in METHODS:
             raise Refusal(404, "Not Found: method not found")

@@ -72,6 +72,9 @@ export const tServer = loaded?.sentences
   ? (await import("./server-texts.js")).makeServerTexts(loaded, locale)
   : (text) => text;
 
+/** What the server says in several sentences and lines, such as the reply to a command. */
+export const tNotice = tServer.sayNotice ?? tServer;
+
 /** `t` where a value may be an element: a list of what is shown one after the other. */
 export const tRich = (text, values) => fill(tData(text), values);
 

@@ -6,6 +6,10 @@
 
 const MAX_DEPTH = 4;
 const MAX_KEPT = 500;
+/** A line of more is said sentence by sentence. */
+const MAX_SENTENCES = 12;
+const INDENT = /^\s*(?:[•*-] )?/;
+const SENTENCE_END = /(?<=[.!?:”]) (?=[A-ZÄÖÜ/“])/;
 /** Between sentences that the server has joined, and between those that it names in one. */
 const JOINTS = ["; ", " · "];
 const INNER_JOINTS = [...JOINTS, ", "];
@@ -26,6 +30,7 @@ const SHAPES = {
   clocks: /^\d\d:\d\d(?::\d\d)?(?:(?:,| and|, and) \d\d:\d\d(?::\d\d)?)*$/,
   days: /^(?:(?:, and|,| and| through|^) ?(?:Sun|Mon|Tues|Wednes|Thurs|Fri|Satur)day)+$/,
   name: /^\S+$/,
+  code: /^`[^`\n]+`$/,
   month: new RegExp(`^(?:${MONTHS.join("|")})$`),
 };
 
@@ -149,10 +154,31 @@ export function makeServerTexts({ sentences, texts }, locale) {
     if (!kept.has(text)) {
       if (kept.size >= MAX_KEPT) kept.clear();
       const said = say(text, 0);
-      kept.set(text, said === text ? (saySentence(text) ?? said) : said);
+      kept.set(text, said === text && !isKnown(text) ? (saySentence(text) ?? said) : said);
     }
     return kept.get(text);
   }
+
+  /** A line of several sentences, the longest that are known first. */
+  function sayLine(line) {
+    const indent = line.match(INDENT)[0];
+    const sentences = line.slice(indent.length).split(SENTENCE_END);
+    const longest = sentences.length > MAX_SENTENCES ? 1 : sentences.length;
+    const said = [];
+    while (sentences.length) {
+      let count = Math.min(longest, sentences.length);
+      while (count > 1 && !isKnown(sentences.slice(0, count).join(" "))) count--;
+      said.push(tServer(sentences.splice(0, count).join(" ")));
+    }
+    return indent + said.join(" ");
+  }
+
+  const isKnown = (text) =>
+    exact.has(text) || templates.some((template) => matchTemplate(template, text));
+
+  /** What the server says in several sentences and lines, such as the reply to a command. */
+  tServer.sayNotice = (text) =>
+    !text || isKnown(text) ? tServer(text) : text.split("\n").map(sayLine).join("\n");
 
   /** All texts that this sentence could be. */
   tServer.findTexts = (text) => [

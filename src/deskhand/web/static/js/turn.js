@@ -6,7 +6,7 @@ import { ToolFiles } from "./attachment.js";
 import { isUnheard } from "./fold-items.js";
 import { capitalize, formatCount, formatDateTime, formatDuration, formatTime } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
-import { t, tCount } from "./language.js";
+import { t, tCount, tNotice } from "./language.js";
 import { html, useLayoutEffect, useState } from "./lib.js";
 import { UserMessage } from "./message.js";
 import { REHEARSE, SURVEY } from "./programs.js";
@@ -141,7 +141,7 @@ function Item({ item, turn, last }) {
       return html`
         <div class="command-run">
           ${item.text && html`<p class="small"><code>${item.text}</code></p>`}
-          <p class="pre muted">${item.reply}</p>
+          <p class="pre muted">${tNotice(item.reply)}</p>
         </div>
       `;
     case "divider":
@@ -168,7 +168,7 @@ function Note({ item, last }) {
       : item.after;
   return html`
     <div class=${`note ${item.tone}`}>
-      <p class="pre">${item.text} ${advice}</p>
+      <p class="pre">${tNotice(item.text)} ${advice}</p>
       ${
         last &&
         item.tone === "bad" &&

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand.web.page_language import ENGLISH, PageLanguage, choose_language
+from deskhand.languages.catalogue import ENGLISH, Language, choose_language
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_what_it_says() -> None:
     assert german.say("This link does not work any more") == "Dieser Link funktioniert nicht mehr"
     assert german.say("anything else") == "anything else"
     assert ENGLISH.say("This link does not work any more") == "This link does not work any more"
-    unfinished = PageLanguage(
+    unfinished = Language(
         "da", "Dansk", texts={"a": "", "{count} files": {"other": "{count} filer"}}
     )
     assert [unfinished.say(text) for text in ("a", "b")] == ["a", "b"]

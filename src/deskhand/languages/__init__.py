@@ -1,0 +1,1 @@
+"""What Deskhand says, in the languages of those who read it."""

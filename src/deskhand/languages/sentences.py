@@ -1,0 +1,216 @@
+"""What Deskhand says in whole sentences, in another language. They are written in English, and what
+is filled into them is only known to who wrote them: a sentence is recognised by what stands around
+that, as `js/server-texts.js` does it on the page.
+
+No regular expression looks for it: the fixed pieces of a text are looked for one after the other,
+so that no sentence takes longer than its length allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from .catalogue import ENGLISH, Language, find_language
+
+MAX_DEPTH = 4
+MAX_SENTENCES = 12
+"""A line of more is said sentence by sentence."""
+_JOINTS = ("; ", " · ")
+"""Between sentences that were joined."""
+_INNER_JOINTS = (*_JOINTS, ", ")
+"""Between those that are named in one."""
+_THROUGH = "{first_days} through {last_days}"
+_PLACE = re.compile(r"\{(\w+)\}")
+_INDENT = re.compile(r"\s*(?:[•*-] )?")
+_SENTENCE_END = re.compile(r"(?<=[.!?:”]) (?=[A-ZÄÖÜ/“])")
+_LIST = re.compile(r", and |, | and ")
+_FIGURE = re.compile(r"[\d,]+(?:\.\d+)?")
+_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d) (\d\d:\d\d)")
+_WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
+
+_SHAPES = {
+    kind: re.compile(shape)
+    for kind, shape in {
+        "number": r"\d[\d,]*(?:\.\d+)?[kM]?",
+        "size": r"\d[\d,]*(?:\.\d+)? ?[kMG]?B",
+        "time": _TIME.pattern,
+        "numbers": r"\d+(?:(?:, and|,| and) \d+)*",
+        "ordinal": r"(?:fir|seco|thi|four|fif|six|seven|eigh|nin)(?:st|nd|rd|th)|\d+th",
+        "clocks": r"\d\d:\d\d(?::\d\d)?(?:(?:,| and|, and) \d\d:\d\d(?::\d\d)?)*",
+        "days": r"(?:(?:, and|,| and| through|^) ?(?:Sun|Mon|Tues|Wednes|Thurs|Fri|Satur)day)+",
+        "name": r"\S+",
+        "code": r"`[^`\n]+`",
+        "month": "|".join(_MONTHS),
+    }.items()
+}
+"""What a value is, by the last word of its name: a value of another shape does not fit there."""
+
+
+class _Template(msgspec.Struct, frozen=True):
+    """A text as its fixed pieces, and the names of what stands between them."""
+
+    text: str
+    pieces: tuple[str, ...]
+    names: tuple[str, ...]
+
+    def match(self, text: str) -> dict[str, str] | None:
+        """What the text has in its places, by name; None where it is another sentence."""
+        first, *others = self.pieces
+        if not text.startswith(first) or not text.endswith(others[-1]):
+            return None
+        end = len(text) - len(others[-1])
+        at = len(first)
+        values: dict[str, str] = {}
+        for name, piece in zip(self.names, others, strict=True):
+            after = end if len(values) == len(self.names) - 1 else text.find(piece, at)
+            value = text[at:after] if at <= after <= end else ""
+            if not value or "\n" in value or not _fits(name, value):
+                return None
+            values[name] = value
+            at = after + len(piece)
+        return values
+
+
+def say_notice(text: str, language: str) -> str:
+    """What Deskhand itself has written to somebody, in the language of this code: all of it, or
+    line by line what is known of it. What is not known stays as it is."""
+    translator = _translator(language) if language and text else None
+    return translator.say_notice(text) if translator is not None else text
+
+
+class _Translator:
+    def __init__(self, language: Language) -> None:
+        self._formats = language.formats
+        self._texts = {text: said for text in language.sentences if (said := language.say(text))}
+        templates = [_read_template(text) for text in language.sentences if "{" in text]
+        self._templates = sorted(templates, key=lambda each: -sum(map(len, each.pieces)))
+        self._through = language.say(_THROUGH)
+        self.say_notice = lru_cache(500)(self._say_notice)
+        self._forms: dict[str, Callable[[str, int], str]] = {
+            "text": lambda value, depth: self._say(value, depth + 1),
+            "ordinal": lambda value, depth: self._say(value, depth + 1),
+            "numbers": lambda value, depth: self._join(value, str),
+            "number": lambda value, depth: self._format_number(value),
+            "size": lambda value, depth: self._format_number(value),
+            "time": lambda value, depth: self._format_time(value),
+            "clocks": lambda value, depth: self._join(value, str),
+            "days": lambda value, depth: self._join(value, self._name_day),
+            "month": lambda value, depth: _rename(value, _MONTHS, self._formats.months),
+        }
+
+    def _say_notice(self, text: str) -> str:
+        if (whole := self._find(text, 0)) is not None:
+            return whole
+        return "\n".join(map(self._say_line, text.split("\n")))
+
+    def _say_line(self, line: str) -> str:
+        indent = _INDENT.match(line)
+        start = indent[0] if indent else ""
+        sentences = _SENTENCE_END.split(line[len(start) :])
+        longest = len(sentences) if len(sentences) <= MAX_SENTENCES else 1
+        said = []
+        while sentences:
+            for count in range(min(longest, len(sentences)), 0, -1):
+                words = " ".join(sentences[:count])
+                found = self._find(words, 0)
+                if found is None and count == 1:
+                    found = self._say(words, 0)
+                    found = found if found != words else self._say_sentence(words)
+                if found is not None:
+                    said.append(found)
+                    del sentences[:count]
+                    break
+        return start + " ".join(said)
+
+    def _find(self, text: str, depth: int) -> str | None:
+        """The text in this language; None where it is not known as a whole."""
+        if text in self._texts:
+            return self._texts[text]
+        for template in self._templates:
+            values = template.match(text)
+            if values is not None:
+                said = {name: self._form(name, value, depth) for name, value in values.items()}
+                return _fill(self._texts[template.text], said)
+        return None
+
+    def _say_sentence(self, text: str) -> str:
+        """A fragment of which somebody has made a sentence: with a capital letter, and a full
+        stop."""
+        plain = (text[:1].lower() + text[1:]).removesuffix(".")
+        said = self._find(plain, 0)
+        return f"{said[0].upper()}{said[1:]}." if said else text
+
+    def _say(self, text: str, depth: int) -> str:
+        if depth > MAX_DEPTH:
+            return text
+        said = self._find(text, depth)
+        if said is not None:
+            return said
+        joint = next((each for each in (_INNER_JOINTS if depth else _JOINTS) if each in text), "")
+        if not joint:
+            return text
+        return joint.join(self._say(part, depth + 1) for part in text.split(joint))
+
+    def _form(self, name: str, value: str, depth: int) -> str:
+        form = self._forms.get(_kind_of(name))
+        return form(value, depth) if form is not None else value
+
+    def _join(self, value: str, say: Callable[[str], str]) -> str:
+        *first, last = map(say, _LIST.split(value))
+        and_ = f" {self._formats.last} " if self._formats.last else " and "
+        return f"{', '.join(first)}{and_}{last}" if first else last
+
+    def _format_number(self, value: str) -> str:
+        formats = self._formats
+        separators = str.maketrans({",": formats.group, ".": formats.decimal})
+        return _FIGURE.sub(lambda figure: figure[0].translate(separators), value, count=1)
+
+    def _format_time(self, value: str) -> str:
+        found = _TIME.fullmatch(value)
+        if found is None or not self._formats.time:
+            return value
+        year, month, day, clock = found.groups()
+        return self._formats.time.format(year=year, month=month, day=day, clock=clock)
+
+    def _name_day(self, value: str) -> str:
+        first, through, last = value.partition(" through ")
+        if through:
+            named = {"first_days": self._name_day(first), "last_days": self._name_day(last)}
+            return self._through.format(**named)
+        return _rename(value, _WEEKDAYS, self._formats.weekdays)
+
+
+@lru_cache(100)
+def _translator(code: str) -> _Translator | None:
+    language = find_language(code)
+    return None if language is None or language is ENGLISH else _Translator(language)
+
+
+def _read_template(text: str) -> _Template:
+    parts = _PLACE.split(text)
+    return _Template(text, tuple(parts[::2]), tuple(parts[1::2]))
+
+
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    return _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
+
+
+def _kind_of(name: str) -> str:
+    return name.rpartition("_")[2]
+
+
+def _fits(name: str, value: str) -> bool:
+    shape = _SHAPES.get(_kind_of(name))
+    return shape is None or shape.fullmatch(value) is not None
+
+
+def _rename(value: str, names: Sequence[str], others: Sequence[str]) -> str:
+    return others[names.index(value)] if value in names and len(others) == len(names) else value

@@ -1,0 +1,64 @@
+"""What Deskhand says in a chat, in another language."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from deskhand.languages.sentences import say_notice
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("Stopped.", "Angehalten."),
+        ("Nothing is running.\nStopped.", "Es läuft nichts.\nAngehalten."),
+        ("  • Stopped.", "  • Angehalten."),
+        (
+            "Deep work is off. The tasks stay as they are.",
+            "Gründliche Arbeit ist aus. Die Aufgaben bleiben, wie sie sind.",
+        ),
+        ("They take about 12,345 tokens.", "Das sind etwa 12.345 Tokens."),
+        ("once, at 2027-01-31 17:00 UTC", "einmal, am 31.01.2027, 17:00 UTC"),
+        ("Not done: it failed repeatedly.", "Nicht gemacht: es ist mehrmals fehlgeschlagen."),
+        (
+            "at 08:00 and 18:00 on Monday through Friday (UTC)",
+            "Montag bis Freitag um 08:00 und 18:00 (UTC)",
+        ),
+        ("Reading `a b.md` and 2 more things", "Liest `a b.md` und 2 weitere Sachen"),
+        ("It may be executed.", "Es darf ausgeführt werden."),
+    ],
+)
+def test_what_is_known(written: str, said: str) -> None:
+    assert say_notice(written, "de") == said
+    assert say_notice(written, "de-AT") == said
+    for language in ("", "en", "en-GB", "xx", "../de"):
+        assert say_notice(written, language) == written
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "\n", "Rex is a dog.", "I stopped smoking. Stopped", "{name}", "a; b", "For a b.", "•"],
+)
+def test_what_is_not_known_stays(written: str) -> None:
+    assert say_notice(written, "de") == written
+
+
+def test_what_is_filled_in_stays() -> None:
+    title = "Stopped. {title} No"
+    said = say_notice(f"This conversation is called “{title}”.", "de")
+    assert said == f"Dieses Gespräch heißt „{title}“."
+
+
+def test_a_long_text_takes_no_long_time() -> None:
+    """The time is that of its length: twice as much takes about twice as long."""
+
+    def measure(text: str) -> float:
+        begun = time.process_time()
+        say_notice(text, "de")
+        return time.process_time() - begun
+
+    for piece in ("Asked because ", "Stopped. ", "a; ", "Only ", "a\n"):
+        say_notice(piece, "de")
+        assert measure(piece * 4000) < 60 * max(measure(piece * 400), 0.005), piece
