@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from ..assembly.host import Host
 from ..types.commit import Change
 from ..types.jobs import Job
+from ..types.page_texts import mark_text
 from .ledger import JobRecord, count_alerted_jobs, set_alert_state
 
 ALERT_DELAYS_S = (0.0, 3600.0, 4 * 3600.0, 24 * 3600.0)
@@ -48,15 +49,25 @@ async def record_failure(
     if others > MAX_ALERTS_PER_WINDOW:
         return [set_alert_state(record)]
 
-    in_a_row = f" It has failed {record.failures} times in a row." if record.failures > 1 else ""
-    text = (
-        f"The job {job.name!r} failed: {failure.reason.rstrip('.')}.{in_a_row}\n"
-        f"See `deskhand jobs runs {job.name}`; `deskhand jobs disable {job.name}` switches it off."
-    )
+    text = _describe_failure(job, failure, record.failures)
     if others == MAX_ALERTS_PER_WINDOW:
-        text = f"{text}\nMore jobs fail, and you are not told of each: see `deskhand jobs`."
+        more = mark_text("More jobs fail, and you are not told of each: see `deskhand jobs`.")
+        text = f"{text}\n{more}"
     alert = await host.alerts.alert_owners(failure.key, text, said_as=failure.said_as)
     return [set_alert_state(replace(record, alerts=alerts + 1, alerted_at=now)), *alert]
+
+
+def _describe_failure(job: Job, failure: JobFailure, in_a_row: int) -> str:
+    failed = mark_text("The job {job} failed: {why_text}.").format(
+        job=repr(job.name), why_text=failure.reason.rstrip(".")
+    )
+    if in_a_row > 1:
+        often = mark_text("It has failed {times_number} times in a row.")
+        failed = f"{failed} {often.format(times_number=in_a_row)}"
+    see = mark_text(
+        "See `deskhand jobs runs {job_name}`; `deskhand jobs disable {off_name}` switches it off."
+    ).format(job_name=job.name, off_name=job.name)
+    return f"{failed}\n{see}"
 
 
 async def record_success(host: Host, job: Job, record: JobRecord, key: str) -> list[Change]:
@@ -70,4 +81,5 @@ async def record_success(host: Host, job: Job, record: JobRecord, key: str) -> l
     change = set_alert_state(replace(record, failures=0, alerts=-abs(record.alerts)))
     if record.alerts <= 0:
         return [change]
-    return [change, *await host.alerts.notify_owners(key, f"The job {job.name!r} works again.")]
+    text = mark_text("The job {job} works again.").format(job=repr(job.name))
+    return [change, *await host.alerts.notify_owners(key, text)]

@@ -10,6 +10,7 @@ from ..assembly.host import Host
 from ..types.errors import JobInvalid
 from ..types.identity import EVERYBODY, Principal, Waiting, only_person
 from ..types.jobs import JobView
+from ..types.page_texts import mark_text
 from ..types.schedules import next_due_after
 from .authorization import may_see
 from .files import JobFiles
@@ -18,9 +19,10 @@ from .text import describe_state, describe_timing, format_time
 
 MAX_LISTED = 30
 PROMPT_CHARS = 2_000
-NOT_PRIVATE = (
+NOT_PRIVATE = mark_text(
     "Others read here too, so your jobs are not shown. Write /jobs in a chat with me alone."
 )
+JOB_IN_LIST = mark_text("{job_name} ({state_text}): {timing_text}")
 
 
 class JobsCommand:
@@ -39,7 +41,7 @@ class JobsCommand:
         if wanted:
             return self._render_job(wanted, views)
         if not views:
-            return (
+            return mark_text(
                 "You have no jobs yet. Ask me for one, such as: every morning at 8, tell me "
                 "what is on today."
             )
@@ -48,14 +50,19 @@ class JobsCommand:
     def _render_list(self, views: Sequence[JobView]) -> str:
         lines = []
         if paused := stored_pause_sync(self._host.store):
-            lines.append(f"No job runs now: {paused}")
+            lines.append(mark_text("No job runs now: {why_text}").format(why_text=paused))
         lines += [
-            f"{view.name} ({describe_state(view)}): {self._render_timing(view)}"
+            JOB_IN_LIST.format(
+                job_name=view.name,
+                state_text=describe_state(view),
+                timing_text=self._render_timing(view),
+            )
             for view in views[:MAX_LISTED]
         ]
         if len(views) > MAX_LISTED:
-            lines.append(f"… and {len(views) - MAX_LISTED} more: deskhand jobs")
-        lines.append("Write /jobs NAME to see one.")
+            more = mark_text("… and {more_number} more: deskhand jobs")
+            lines.append(more.format(more_number=len(views) - MAX_LISTED))
+        lines.append(mark_text("Write /jobs NAME to see one."))
         return "\n".join(lines)
 
     def _views(self, principal: Principal) -> list[JobView]:
@@ -70,9 +77,12 @@ class JobsCommand:
         view = views.get(name)
         if view is None:
             near = get_close_matches(name[:64], views, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            return f"You have no job {name[:80]!r}.{hint}"
-        lines = [f"{view.name} ({describe_state(view)})", self._render_timing(view)]
+            missing = mark_text("You have no job {job}.").format(job=repr(name[:80]))
+            if not near:
+                return missing
+            hint = mark_text("Did you mean {job}?").format(job=repr(near[0]))
+            return f"{missing} {hint}"
+        lines = [_render_heading(view), self._render_timing(view)]
         if view.job is not None:
             lines += filter(None, (view.job.description, view.job.prompt[:PROMPT_CHARS]))
         return "\n".join(lines)
@@ -91,4 +101,22 @@ class JobsCommand:
             next_at = next_due_after(schedule, self._host.clock.now())
         if next_at is None:
             return timing
-        return f"{timing}; next: {format_time(next_at, view.job.timezone or zone)}"
+        next_run = mark_text("next: {next_time}").format(
+            next_time=format_time(next_at, view.job.timezone or zone)
+        )
+        return f"{timing}; {next_run}"
+
+
+def _render_heading(view: JobView) -> str:
+    """The name of the job and its state."""
+    if view.problem:
+        return mark_text("{job_name} (cannot run: {problem_text})").format(
+            job_name=view.name, problem_text=view.problem
+        )
+    if view.paused:
+        return mark_text("{job_name} (paused: {why_text})").format(
+            job_name=view.name, why_text=view.paused
+        )
+    if view.job is not None and view.job.enabled:
+        return mark_text("{job_name} (on)").format(job_name=view.name)
+    return mark_text("{job_name} (off)").format(job_name=view.name)

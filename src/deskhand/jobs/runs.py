@@ -164,13 +164,18 @@ class JobRuns:
         state = entry.run.state
         attempts = entry.run.attempts
         if state == "finishing":
-            reason = "a restart interrupted its postrun, which may or may not have finished"
+            reason = mark_text(
+                "a restart interrupted its postrun, which may or may not have finished"
+            )
             await self.end(entry, "interrupted", Text(reason, LOCAL))
         elif state == "running" and entry.job.kind == "prompt":
             await self._resume_conversation(entry)
         elif entry.job.misfire == "skip" or attempts >= MAX_ATTEMPTS:
-            times = f" for the {attempts}rd time" if attempts >= MAX_ATTEMPTS else ""
-            reason = f"a restart interrupted it{times}; it is not tried again"
+            reason = mark_text("a restart interrupted it; it is not tried again")
+            if attempts >= MAX_ATTEMPTS:
+                reason = mark_text(
+                    "a restart interrupted it for the {times_number}rd time; it is not tried again"
+                ).format(times_number=attempts)
             await self.end(entry, "interrupted", Text(reason, LOCAL))
         else:
             log.warning("The job %r was interrupted by a restart. Trying again.", entry.job.name)
@@ -446,7 +451,7 @@ class JobRuns:
         key = f"{entry.key}:{state}"
         alerts: list[Change] = []
         if failed:
-            failure = JobFailure(key, words or "no reason was given", now, said_as)
+            failure = JobFailure(key, words or mark_text("no reason was given"), now, said_as)
             alerts = await record_failure(self._host, job, record, failure)
         elif state == "done":
             alerts = await record_success(self._host, job, record, key)

@@ -264,10 +264,10 @@ class JobScheduler:
         if not config.storm_starts or restarts < config.storm_starts:
             await self._fire(new_run(job, slot, now), ())
             return
-        reason = (
-            f"after {restarts} of its runs within {config.storm_minutes:g} minutes Deskhand was "
-            "restarted immediately"
-        )
+        reason = mark_text(
+            "after {restarts_number} of its runs within {storm_minutes_number} minutes Deskhand "
+            "was restarted immediately"
+        ).format(restarts_number=restarts, storm_minutes_number=f"{config.storm_minutes:g}")
         log.warning("The job %r is skipped: %s.", job.name, reason)
         await self._store.change(_skip(new_run(job, slot, now), now, reason))
 
@@ -417,10 +417,11 @@ class JobScheduler:
         why = await pause_reason(self._host)
         if not why:
             return
-        hint = ""
+        said = mark_text("no job runs now: {why_text}").format(why_text=why)
         if self._host.settings().config.jobs.enabled:
-            hint = f"; `{RESUME_COMMAND}` lets them go on"
-        raise JobInvalid(f"no job runs now: {why}{hint}")
+            hint = mark_text("`{resume_command}` lets them go on")
+            said = f"{said}; {hint.format(resume_command=RESUME_COMMAND)}"
+        raise JobInvalid(said)
 
     async def triggered_jobs(self) -> Sequence[Job]:
         """All jobs with triggers. It is the same object as long as none of them has changed."""

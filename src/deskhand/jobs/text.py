@@ -183,7 +183,9 @@ def describe_state(view: JobView) -> str:
         return mark_text("cannot run: {problem_text}").format(problem_text=view.problem)
     if view.paused:
         return mark_text("paused: {why_text}").format(why_text=view.paused)
-    return "on" if view.job is not None and view.job.enabled else "off"
+    if view.job is not None and view.job.enabled:
+        return mark_text("on")
+    return mark_text("off")
 
 
 def describe_job(view: JobView, zone: str) -> str:

@@ -13,6 +13,7 @@ from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
 from ..types.commit import Change
 from ..types.identity import Command, Inbound, Principal
+from ..types.page_texts import mark_text
 from ..types.turn import STOP_TURN_ONLY
 from .ledger import RunEntry, open_ask
 from .target import JOBS_CHANNEL, address_of
@@ -92,6 +93,7 @@ async def alert_needs_approval(host: Host, live: LiveRun) -> Sequence[Change]:
     if not ask_id or ask_id in live.alerted_asks:
         return ()
     live.alerted_asks.add(ask_id)
-    name = live.entry.job.name
-    text = f"The job {name!r} waits for your yes. See the page, or `deskhand approvals`."
+    text = mark_text(
+        "The job {job} waits for your yes. See the page, or `deskhand approvals`."
+    ).format(job=repr(live.entry.job.name))
     return await host.alerts.alert_owners(f"ask:{ask_id}", text)

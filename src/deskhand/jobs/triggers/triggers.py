@@ -22,6 +22,7 @@ from ...types.identity import SYSTEM, Principal
 from ...types.jobs import Job
 from ...types.labels import LOCAL, UNTRUSTED, Label, join_labels
 from ...types.messages import Text, clean_text
+from ...types.page_texts import mark_text
 from .broker import render_message
 from .files import (
     FilesSnapshot,
@@ -55,9 +56,9 @@ MAX_PER_HOUR = 20
 """How often files may start one job. A job that changes what it watches would never end."""
 MAX_OWN_PATHS = 500
 MTIME_TOLERANCE_S = 1.0
-TOO_OFTEN = (
-    f"it was started {MAX_PER_HOUR} times within an hour; it waits, in case it starts itself"
-)
+TOO_OFTEN = mark_text(
+    "it was started {times_number} times within an hour; it waits, in case it starts itself"
+).format(times_number=MAX_PER_HOUR)
 
 TriggerKey = tuple[str, str]
 """The name of a job, and the line of a trigger in it."""
