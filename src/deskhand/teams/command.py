@@ -7,6 +7,7 @@ from ..store.base import Store
 from ..store.queries import teammates_of
 from ..types.identity import Waiting
 from ..types.options import SessionOptions
+from ..types.page_texts import mark_text
 from .mail import render_team
 
 
@@ -18,12 +19,15 @@ class TeamsCommand:
 
     def answer(self, state: State, row: Waiting, args: str) -> str | tuple[SessionOptions, str]:
         if args == "on":
-            return SessionOptions(teams=True), "From now on I may work with a team here."
+            told = mark_text("From now on I may work with a team here.")
+            return SessionOptions(teams=True), told
         if args == "off":
-            return SessionOptions(teams=False), "I take no more teammates in here."
+            return SessionOptions(teams=False), mark_text("I take no more teammates in here.")
         team = teammates_of(self._store, state.session)
         if team:
             return render_team(team, [""] * len(team))
         if state.options.teams:
-            return "I may work with a team here. Nobody is in it yet."
-        return "I work alone here. Write /teams on, and I may take other agents into a team."
+            return mark_text("I may work with a team here. Nobody is in it yet.")
+        return mark_text(
+            "I work alone here. Write /teams on, and I may take other agents into a team."
+        )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ..types.errors import ToolError
 from ..types.messages import clean_text
+from ..types.page_texts import mark_text
 from ..types.teams import EVERYBODY_IN_TEAM, LEAD, Mail, Teammate
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,29}")
@@ -74,18 +75,32 @@ def render_team(team: Sequence[Teammate], doing: Sequence[str]) -> str:
     """The members, a line each, with what each of them is doing."""
     lines = []
     for mate, now in zip(team, doing, strict=True):
-        role = f" ({mate.role})" if mate.role else ""
-        what = f": {now}" if now else ""
-        lines.append(f"{mate.name}{role} {STATUS_WORDS[mate.status]}{what}")
+        without_role, with_role = STATUS_LINES[mate.status]
+        form = with_role if mate.role else without_role
+        line = form.format(mate_name=mate.name, role=mate.role)
+        lines.append(f"{line}: {now}" if now else line)
     return "\n".join(lines)
 
 
-STATUS_WORDS = {
-    "working": "works",
-    "waiting": "waits for a word on its plan",
-    "idle": "is idle",
-    "shutdown": "has shut down",
+STATUS_LINES = {
+    "working": (
+        mark_text("{mate_name} works"),
+        mark_text("{mate_name} ({role}) works"),
+    ),
+    "waiting": (
+        mark_text("{mate_name} waits for a word on its plan"),
+        mark_text("{mate_name} ({role}) waits for a word on its plan"),
+    ),
+    "idle": (
+        mark_text("{mate_name} is idle"),
+        mark_text("{mate_name} ({role}) is idle"),
+    ),
+    "shutdown": (
+        mark_text("{mate_name} has shut down"),
+        mark_text("{mate_name} ({role}) has shut down"),
+    ),
 }
+"""What a teammate does, of one without a role and of one that has one."""
 
 
 def render_request(mail: Mail, answer: Mail | None) -> str:
