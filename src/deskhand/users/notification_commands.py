@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..store.base import Store
 from ..types.commit import Change
 from ..types.identity import Body, Command, Principal
+from ..types.page_texts import mark_text
 from .notification_times import (
     NotificationTimes,
     format_hours,
@@ -17,8 +18,8 @@ from .queries import notification_times_now, set_digest_times, set_quiet_hours
 QUIET = "quiet"
 DIGEST = "digest"
 OFF = "off"
-QUIET_USAGE = "Write /quiet 22:00-07:00, or /quiet off."
-DIGEST_USAGE = "Write /digest 08:00 18:00, or /digest off."
+QUIET_USAGE = mark_text("Write /quiet 22:00-07:00, or /quiet off.")
+DIGEST_USAGE = mark_text("Write /digest 08:00 18:00, or /digest off.")
 
 
 class NotificationCommands:
@@ -39,13 +40,14 @@ class NotificationCommands:
     def answer(self, principal: Principal, name: str, args: str) -> str:
         """What the person reads after `/quiet` or `/digest` with these arguments."""
         if principal.kind != "person":
-            return "Only a person has quiet hours and digests."
+            return mark_text("Only a person has quiet hours and digests.")
         wanted = notification_times_now(self._store, principal.id)
         understood = not args or _read_change(Command(name, args), principal.id) is not None
         usage = QUIET_USAGE if name == QUIET else DIGEST_USAGE
         told = _describe_quiet(wanted) if name == QUIET else _describe_digest(wanted)
         if not understood:
-            return f"I do not understand {args[:40]!r}. {usage}"
+            unknown = mark_text("I do not understand {said}.").format(said=repr(args[:40]))
+            return f"{unknown} {usage}"
         return told if args else f"{told} {usage}"
 
 
@@ -63,17 +65,20 @@ def _read_change(command: Command, person: str) -> Change | None:
 
 def _describe_quiet(wanted: NotificationTimes) -> str:
     if wanted.quiet is None:
-        return "You have no quiet hours: what jobs have to say comes at once."
-    return (
-        f"Quiet hours: {format_hours(wanted.quiet)}. What jobs have to say waits until they "
-        "end; answers to you, reminders and alerts do not."
+        return mark_text("You have no quiet hours: what jobs have to say comes at once.")
+    hours = mark_text("Quiet hours: {hours}.").format(hours=format_hours(wanted.quiet))
+    waits = mark_text(
+        "What jobs have to say waits until they end; answers to you, reminders and alerts do not."
     )
+    return f"{hours} {waits}"
 
 
 def _describe_digest(wanted: NotificationTimes) -> str:
     if not wanted.digest:
-        return "You have no digest: what jobs have to say comes at once."
-    return (
-        f"Digest at {format_times(wanted.digest)}. What jobs have to say comes then, all at "
-        "once; answers to you, reminders and alerts do not wait."
+        return mark_text("You have no digest: what jobs have to say comes at once.")
+    times = mark_text("Digest at {times}.").format(times=format_times(wanted.digest))
+    waits = mark_text(
+        "What jobs have to say comes then, all at once; answers to you, reminders and alerts do "
+        "not wait."
     )
+    return f"{times} {waits}"

@@ -175,10 +175,10 @@ class Pairings(Records):
 
     async def _lock(self, now: float) -> None:
         """Accept no codes for a while, and alert the owners."""
-        text = (
-            f"Somebody tried {MAX_BAD_CODES} invalid pairing codes. No code is accepted for an "
+        text = mark_text(
+            "Somebody tried {codes_number} invalid pairing codes. No code is accepted for an "
             "hour. Was it you?"
-        )
+        ).format(codes_number=MAX_BAD_CODES)
         told = await Alerts(self._store, self._clock).alert_owners(f"lock:{now}", text)
         locked = [queries.lock_codes(now + LOCKOUT_S), queries.forget_bad_codes()]
         await self._write("pairing locked", f"{MAX_BAD_CODES} bad codes", *locked, *told)
@@ -195,8 +195,10 @@ def _normalize_code(code: str) -> str:
 
 
 def _welcome(name: str) -> str:
-    who = "my owner now" if name == OWNER_NAME else f"{name} here"
-    return f"You are let in: you are {who}.\n\n{WELCOME}"
+    let_in = mark_text("You are let in: you are {user_name} here.").format(user_name=name)
+    if name == OWNER_NAME:
+        let_in = mark_text("You are let in: you are my owner now.")
+    return f"{let_in}\n\n{WELCOME}"
 
 
 def _free_user_name(identity: Identity, taken: Collection[str]) -> str:

@@ -18,15 +18,22 @@ from ..types.errors import ChannelError
 from ..types.identity import Answer, Command, Inbound, Said
 from ..types.labels import LOCAL
 from ..types.messages import Text
+from ..types.page_texts import mark_text
 from .users import LocalPeople
 
 log = logging.getLogger(__name__)
 
-NO_ACCESS = "You don't have access to this agent."
-REJECTION = f"{NO_ACCESS} My owner can let you in."
-PAIRING_MESSAGE = """I am somebody's own assistant, and I do not know you yet. Your code is {code}
-Am I yours? Then run this where I am installed, within an hour: deskhand pair approve {code}
-Otherwise give the code to my owner, who can let you in."""
+NO_ACCESS = mark_text("You don't have access to this agent.")
+ASK_OWNER = mark_text("My owner can let you in.")
+REJECTION = f"{NO_ACCESS} {ASK_OWNER}"
+PAIRING_LINES = (
+    mark_text("I am somebody's own assistant, and I do not know you yet. Your code is {code_name}"),
+    mark_text(
+        "Am I yours? Then run this where I am installed, within an hour: "
+        "deskhand pair approve {code_name}"
+    ),
+    mark_text("Otherwise give the code to my owner, who can let you in."),
+)
 REPEAT_AFTER_S = 3600.0
 """How often the same person is answered, so that two machines do not talk for ever."""
 MAX_REMEMBERED = 1000
@@ -72,7 +79,7 @@ class Strangers:
         elif response == "pair" and isinstance(inbound.body, Said | Command):
             code = await self._people.request_pairing(inbound)
             if code:
-                await self._reply(inbound, channel, PAIRING_MESSAGE.format(code=code))
+                await self._reply(inbound, channel, _render_pairing(code))
 
     async def refuse_agent(self, inbound: Inbound, channel: Channel) -> None:
         """Answer a user who may not talk to this agent."""
@@ -106,6 +113,10 @@ class Strangers:
                 await channel.send(outgoing, "")
         except (ChannelError, TimeoutError) as error:
             log.warning("%s: cannot answer a stranger: %s", channel.name, error)
+
+
+def _render_pairing(code: str) -> str:
+    return "\n".join(line.format(code_name=code) for line in PAIRING_LINES)
 
 
 def _is_press(inbound: Inbound) -> bool:
