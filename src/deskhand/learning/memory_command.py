@@ -25,12 +25,13 @@ from ..memory.facts import (
 )
 from ..memory.queries import Processed
 from ..memory.recall import Memory
-from ..memory.rendering import explain_fact
+from ..memory.rendering import describe_closing, explain_fact
 from ..policy.links import defang_text
 from ..types.commit import Change
 from ..types.errors import StoreUnavailable
 from ..types.events import CommandRun, Recorded
 from ..types.identity import Principal, Waiting, is_read_by_others, list_reader_names, only_person
+from ..types.page_texts import mark_text
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +41,42 @@ MAX_LISTED = 30
 LINE_CHARS = 200
 CATCH_UP = 200
 PAUSE_S = 5.0
-USAGE = "Write /memory why, undo, keep or forget with its number."
-NOT_HERE = (
+USAGE = mark_text("Write /memory why, undo, keep or forget with its number.")
+NOT_HERE = mark_text(
     "Others read here too, so what is your own is not shown: write /memory where you are alone "
     "with me."
 )
+MARKED_LINES = {
+    ("pinned",): mark_text("#{id_name} {memory} (always told)"),
+    ("held",): mark_text("#{id_name} {memory} (waits for your yes: /memory keep {keep_name})"),
+    ("candidate",): mark_text("#{id_name} {memory} (soon forgotten)"),
+    ("pinned", "held"): mark_text(
+        "#{id_name} {memory} (always told, waits for your yes: /memory keep {keep_name})"
+    ),
+    ("pinned", "candidate"): mark_text("#{id_name} {memory} (always told, soon forgotten)"),
+    ("held", "candidate"): mark_text(
+        "#{id_name} {memory} (waits for your yes: /memory keep {keep_name}, soon forgotten)"
+    ),
+    ("pinned", "held", "candidate"): mark_text(
+        "#{id_name} {memory} (always told, waits for your yes: /memory keep {keep_name}, soon "
+        "forgotten)"
+    ),
+}
+"""A memory in the list, by what there is to say of it."""
+EXPLANATION_LINES = {
+    "whose": mark_text("whose: {value_text}"),
+    "written by": mark_text("written by: {value}"),
+    "from": mark_text("from: {value_text}"),
+    "said there": mark_text("said there: {value}"),
+    "trust": mark_text("trust: {value_text}"),
+    "readers": mark_text("readers: {value}"),
+    "closed": mark_text("closed: {value_text}"),
+    "held": mark_text("held: {value_text}"),
+    "candidate": mark_text("candidate: {value_text}"),
+    "recalled": mark_text("recalled: {value_text}"),
+    "confidence": mark_text("confidence: {value_number}"),
+}
+"""What `/memory why` says, by the name in `explain_fact`."""
 _PROMISED = re.compile(r"#(\d+) (is forgotten|is taken back|holds again|is kept)\b")
 
 
@@ -66,7 +98,7 @@ class MemoryCommand:
     def answer(self, state: State, row: Waiting, args: str) -> str:
         """The reply to `/memory` with these arguments. Changes nothing."""
         if not self._ground.settings().config.memory.enabled:
-            return "Memory is switched off: memory.enabled in the configuration."
+            return mark_text("Memory is switched off: memory.enabled in the configuration.")
         viewer = _make_viewer(state, row)
         who = row.principal
         word, _, rest = args.strip().partition(" ")
@@ -77,24 +109,26 @@ class MemoryCommand:
             number = str(self._last_changed(viewer))
         is_number = number.isdecimal() and len(number) < 16
         if word not in ("why", "undo", "keep", "forget") or not is_number:
-            return f"{USAGE} /memory alone lists what there is."
+            return mark_text(
+                "Write /memory why, undo, keep or forget with its number. /memory alone lists "
+                "what there is."
+            )
 
         fact = self._memory.get_sync(int(number), viewer)
         if fact is None or not may_list(fact, who):
-            missing = f"There is no memory #{number} here."
-            if not int(number):
-                missing = "There is nothing to take back."
-            return f"{missing} {'/memory lists what there is.' if viewer.private else NOT_HERE}"
+            return _describe_missing(number, viewer)
         if word == "why":
             return self._explain(fact, state, who)
         if not may_change(fact, who):
-            return f"Only an owner can change #{number}: it is told to others too."
+            return mark_text(
+                "Only an owner can change #{id_name}: it is told to others too."
+            ).format(id_name=number)
         successor = self._find_replacement(fact)
         if word == "undo" and successor is not None and not may_change(successor, who):
-            return (
-                f"Only an owner can take back #{successor.id}, which came in place of #{number}: "
+            return mark_text(
+                "Only an owner can take back #{new_name}, which came in place of #{id_name}: "
                 "it is told to others too."
-            )
+            ).format(new_name=successor.id, id_name=number)
         return _render_promise(word, fact, successor)
 
     def _render_list(self, viewer: Viewer, who: Principal) -> str:
@@ -104,12 +138,12 @@ class MemoryCommand:
         shared = [fact for fact in seen if fact.scope != "user"]
 
         lines = [] if viewer.private else [NOT_HERE]
-        lines += _render_section("What I remember about you and tell nobody else:", own)
-        lines += _render_section("What I remember and tell everybody here:", shared)
+        lines += _render_section(mark_text("What I remember about you and tell nobody else:"), own)
+        lines += _render_section(mark_text("What I remember and tell everybody here:"), shared)
         if seen:
             lines.append(USAGE)
         else:
-            lines.append("I remember nothing here yet. Tell me to remember something.")
+            lines.append(mark_text("I remember nothing here yet. Tell me to remember something."))
         return "\n".join(lines)
 
     def _explain(self, fact: Fact, state: State, who: Principal) -> str:
@@ -123,7 +157,8 @@ class MemoryCommand:
         lines = [f"#{fact.id} {_render_text(fact)}"]
         for name, value in explain_fact(fact, said, format_time, "/memory keep"):
             if theirs or name != "from":
-                lines.append(f"{name}: {value}")
+                form = EXPLANATION_LINES[name]
+                lines.append(form.format(value=value, value_text=value, value_number=value))
         return "\n".join(lines)
 
     def _find_replacement(self, fact: Fact) -> Fact | None:
@@ -215,22 +250,41 @@ def _render_section(title: str, facts: Sequence[Fact]) -> list[str]:
         return []
     lines = [title, *(_render_line(fact) for fact in facts[:MAX_LISTED])]
     if len(facts) > MAX_LISTED:
-        lines.append(f"… and {len(facts) - MAX_LISTED} more: ask me about something.")
+        more = mark_text("… and {more_number} more: ask me about something.")
+        lines.append(more.format(more_number=len(facts) - MAX_LISTED))
     return lines
+
+
+def _describe_missing(number: str, viewer: Viewer) -> str:
+    """That there is no memory of this number for this viewer; 0 is the last change."""
+    if viewer.private and int(number):
+        return mark_text("There is no memory #{id_name} here. /memory lists what there is.").format(
+            id_name=number
+        )
+    if viewer.private:
+        return mark_text("There is nothing to take back. /memory lists what there is.")
+    if int(number):
+        return mark_text(
+            "There is no memory #{id_name} here. Others read here too, so what is your own is not "
+            "shown: write /memory where you are alone with me."
+        ).format(id_name=number)
+    nothing = mark_text("There is nothing to take back.")
+    return f"{nothing} {NOT_HERE}"
 
 
 def _render_line(fact: Fact) -> str:
     text = _render_text(fact)
     if len(fact.text) > LINE_CHARS:
         text = f"{text[:LINE_CHARS]}…"
-    marks = []
-    if fact.pinned:
-        marks.append("always told")
-    if fact.held:
-        marks.append(f"waits for your yes: /memory keep {fact.id}")
-    if fact.retention == "candidate":
-        marks.append("soon forgotten")
-    return f"#{fact.id} {text}" + (f" ({', '.join(marks)})" if marks else "")
+    marks = {
+        "pinned": fact.pinned,
+        "held": fact.held,
+        "candidate": fact.retention == "candidate",
+    }
+    holding = tuple(name for name, holds in marks.items() if holds)
+    if not holding:
+        return f"#{fact.id} {text}"
+    return MARKED_LINES[holding].format(id_name=fact.id, memory=text, keep_name=fact.id)
 
 
 def _render_text(fact: Fact) -> str:
@@ -245,18 +299,33 @@ def _render_promise(word: str, fact: Fact, successor: Fact | None) -> str:
     is_open = fact.valid_to is None
     if word == "forget":
         if is_open:
-            return f"#{fact.id} is forgotten: {text}\n/memory undo {fact.id} brings it back."
-        return f"It is over already: {fact.closed_why}. /memory undo {fact.id} opens it again."
-    if word == "keep":
+            lines = [
+                mark_text("#{id_name} is forgotten: {memory}"),
+                mark_text("/memory undo {id_name} brings it back."),
+            ]
+        else:
+            lines = [
+                mark_text("It is over already: {why_text}. /memory undo {id_name} opens it again.")
+            ]
+    elif word == "keep":
         if is_open:
-            return f"#{fact.id} is kept, and told from now on: {text}"
-        return f"It is over: {fact.closed_why}. /memory undo {fact.id} opens it again."
-    if is_open:
-        return f"#{fact.id} is taken back, and what it had replaced holds again: {text}"
-    instead = ""
-    if successor is not None:
-        instead = f"\n#{successor.id}, which had come in its place, is taken back."
-    return f"#{fact.id} holds again: {text}{instead}"
+            lines = [mark_text("#{id_name} is kept, and told from now on: {memory}")]
+        else:
+            lines = [mark_text("It is over: {why_text}. /memory undo {id_name} opens it again.")]
+    elif is_open:
+        lines = [
+            mark_text("#{id_name} is taken back, and what it had replaced holds again: {memory}")
+        ]
+    else:
+        lines = [mark_text("#{id_name} holds again: {memory}")]
+        if successor is not None:
+            lines.append(mark_text("#{new_name}, which had come in its place, is taken back."))
+    return "\n".join(lines).format(
+        id_name=fact.id,
+        memory=text,
+        why_text=describe_closing(fact),
+        new_name=successor.id if successor is not None else 0,
+    )
 
 
 def _promised_id(recorded: Recorded) -> int:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 from ..policy.information_flow import format_sources
 from ..types.events import Recalled
-from ..types.labels import LOCAL, join_labels
+from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Text
+from ..types.page_texts import mark_text
 from ..types.turn import MEMORIES_PREFIX
 from .facts import Fact
 
@@ -80,33 +81,57 @@ def explain_fact(
     """What people are told about a fact, in pairs of name and value. `said` are the words that it
     comes from, `day` formats a time (seconds since the epoch), `yes` is the command that accepts a
     fact."""
-    trust = {
-        "owner": "an owner's word",
-        "member": "a member's word",
-        "tool_local": "this machine's own",
-        "untrusted": f"untrusted: {format_sources(fact.label)} had been read",
-    }
-    place = f"{fact.session}, event {fact.n}" if fact.session else "no conversation"
+    place = mark_text("no conversation")
+    if fact.session:
+        place = mark_text("{session_name}, event {event_number}").format(
+            session_name=fact.session, event_number=fact.n
+        )
     found = [
-        ("whose", f"{describe_owner(fact)} ({_describe_audience(fact)})"),
+        ("whose", OWNER_TEXTS[fact.scope].format(owner=describe_owner(fact))),
         ("written by", f"{fact.writer}, {day(fact.at)}"),
         ("from", place),
     ]
     if said:
         found.append(("said there", said))
-    found.append(("trust", trust[fact.label.integrity]))
+    found.append(("trust", _describe_trust(fact.label)))
     if fact.label.readers is not None:
         found.append(("readers", ", ".join(fact.label.readers)))
     if fact.valid_to is not None:
-        by = f", by #{fact.superseded_by}" if fact.superseded_by else ""
-        found.append(("closed", f"{day(fact.valid_to)}: {fact.closed_why}{by}"))
+        why = describe_closing(fact)
+        if fact.superseded_by:
+            by = mark_text("by #{id_name}").format(id_name=fact.superseded_by)
+            why = f"{why}, {by}"
+        closed = mark_text("{closed_time}: {why_text}")
+        found.append(("closed", closed.format(closed_time=day(fact.valid_to), why_text=why)))
     elif fact.held:
-        found.append(("held", f"told nobody until you say yes: {yes} {fact.id}"))
+        held = mark_text("told nobody until you say yes: {yes_command}")
+        found.append(("held", held.format(yes_command=f"{yes} {fact.id}")))
     elif fact.expires_at is not None:
-        until = f"forgotten on {day(fact.expires_at)} unless you keep it: {yes} {fact.id}"
+        until = mark_text("forgotten on {until_time} unless you keep it: {yes_command}").format(
+            until_time=day(fact.expires_at), yes_command=f"{yes} {fact.id}"
+        )
         found.append(("candidate", until))
-    used = f"{fact.uses} times, last {day(fact.used_at)}" if fact.used_at else "never"
+    used = mark_text("never")
+    if fact.used_at:
+        used = mark_text("{times_number} times, last {last_time}").format(
+            times_number=fact.uses, last_time=day(fact.used_at)
+        )
     return [*found, ("recalled", used), ("confidence", f"{fact.confidence:.2f}")]
+
+
+def describe_closing(fact: Fact) -> str:
+    """Why a fact is closed."""
+    return CLOSED_TEXTS.get(fact.closed_why, fact.closed_why)
+
+
+CLOSED_TEXTS = {
+    "superseded": mark_text("superseded"),
+    "forgotten": mark_text("forgotten"),
+    "expired": mark_text("expired"),
+    "undone": mark_text("undone"),
+    "contradicted": mark_text("contradicted"),
+}
+"""The words for the reasons that `fact.closed_why` has most often."""
 
 
 def describe_owner(fact: Fact) -> str:
@@ -114,11 +139,22 @@ def describe_owner(fact: Fact) -> str:
     return f"{fact.scope} {fact.owner}".strip()
 
 
-def _describe_audience(fact: Fact) -> str:
-    match fact.scope:
-        case "user":
-            return "told in conversations with that person alone"
-        case "agent":
-            return "told to everybody who talks to this agent"
-        case "global":
-            return "told to everybody"
+OWNER_TEXTS = {
+    "user": mark_text("{owner} (told in conversations with that person alone)"),
+    "agent": mark_text("{owner} (told to everybody who talks to this agent)"),
+    "global": mark_text("{owner} (told to everybody)"),
+}
+
+
+def _describe_trust(label: Label) -> str:
+    match label.integrity:
+        case "owner":
+            return mark_text("an owner's word")
+        case "member":
+            return mark_text("a member's word")
+        case "tool_local":
+            return mark_text("this machine's own")
+        case "untrusted":
+            return mark_text("untrusted: {sources_text} had been read").format(
+                sources_text=format_sources(label)
+            )
