@@ -12,6 +12,7 @@ from ...store.base import Store
 from ...types.commit import Change
 from ...types.labels import Label
 from ...types.messages import Usage
+from ...types.page_texts import mark_text
 
 State = Literal["proposed", "refused", "accepted", "rejected", "reverted", "kept"]
 """`refused`: the scan found something bad in it. `kept`: it stays active and is not watched any
@@ -95,13 +96,17 @@ class StoredProposal(msgspec.Struct, frozen=True, kw_only=True):
     def doubt(self) -> str:
         """Why an owner must confirm that they have read all of it, in a sentence: whose word it may
         be besides an owner's. '' when it is nobody else's."""
-        found = []
-        if self.untrusted:
-            source = self.label.source or "something from outside"
-            found.append(f"was thought of in a conversation that had read {source}")
-        if self.label.by:
-            found.append(f"was written on the word of {', '.join(self.label.by)}")
-        return f"It {' and '.join(found)}." if found else ""
+        names = ", ".join(self.label.by)
+        if not self.untrusted:
+            by = mark_text("It was written on the word of {names}.")
+            return by.format(names=names) if names else ""
+        source = self.label.source or mark_text("something from outside")
+        if names:
+            both = mark_text("{source} and was written on the word of {names}")
+            source = both.format(source=source, names=names)
+        return mark_text("It was thought of in a conversation that had read {source_text}.").format(
+            source_text=source
+        )
 
     @property
     def file(self) -> str:

@@ -30,7 +30,7 @@ from ...types.labels import LOCAL, join_labels
 from ...types.messages import Text, ToolResult, Usage
 from ...types.page_texts import mark_text
 from . import queries
-from .queries import Card, Score, Side, SkillUse, StoredProposal
+from .queries import Card, Score, Side, SkillUse, State, StoredProposal
 from .store import Proposals, ended_badly
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,14 @@ MIN_BAD_TURNS = 2
 MAX_CHANCE = 0.05
 """A skill does worse when at least so many turns ended badly, and that is so unlikely by chance."""
 ASKED_CHARS = 80
+STATE_TEXTS: dict[State, str] = {
+    "proposed": mark_text("proposed"),
+    "refused": mark_text("refused"),
+    "accepted": mark_text("accepted"),
+    "rejected": mark_text("rejected"),
+    "reverted": mark_text("reverted"),
+    "kept": mark_text("kept"),
+}
 
 
 class _Decision(msgspec.Struct, frozen=True):
@@ -137,7 +145,7 @@ class Reviewing:
         """The reply to `/skills` for a person who is `alone` with the agent, or not. A decision is
         carried out right after the reply."""
         if not alone:
-            return (
+            return mark_text(
                 "Ask me that where we are alone: skills come from conversations that not everybody "
                 "here took part in."
             )
@@ -149,7 +157,7 @@ class Reviewing:
         if number.isdecimal() and len(number) < 10:
             proposal = queries.find_proposal(store, int(number))
         if word not in ("show", "accept", "reject") or proposal is None:
-            return (
+            return mark_text(
                 "Write /skills to see what is proposed, and /skills show, accept or reject with "
                 "its number."
             )
@@ -158,18 +166,21 @@ class Reviewing:
         if word == "show":
             return self._ground.redact(render_proposal(proposal))
         if proposal.state != "proposed":
-            return f"{name} is {proposal.state} already."
-        if word == "accept" and proposal.doubt:
-            return (
-                f"{name} cannot be accepted here. {proposal.doubt} Decide on the machine itself: "
-                f"deskhand skills show {proposal.id}"
+            return mark_text("{skill_name} is {state_text} already.").format(
+                skill_name=name, state_text=STATE_TEXTS[proposal.state]
             )
+        if word == "accept" and proposal.doubt:
+            return mark_text(
+                "{skill_name} cannot be accepted here. {doubt_text} Decide on the machine itself: "
+                "deskhand skills show {id_name}"
+            ).format(skill_name=name, doubt_text=proposal.doubt, id_name=proposal.id)
         self._decided.append(_Decision(proposal, word == "accept", who))
         self._news.set()
         self._decision_made.set()
         if word == "accept":
-            return f"{name} becomes a skill of {proposal.agent} now."
-        return f"{name} is turned down."
+            accepted = mark_text("{skill_name} becomes a skill of {agent_name} now.")
+            return accepted.format(skill_name=name, agent_name=proposal.agent)
+        return mark_text("{skill_name} is turned down.").format(skill_name=name)
 
     async def _decide(self, decision: _Decision) -> None:
         proposal = decision.proposal
@@ -199,12 +210,16 @@ class Reviewing:
             try:
                 found = await self._find_turns(proposal, config.turns)
                 if not found:
-                    why = "there is no recorded turn that ended well, on which it could be tried"
+                    why = mark_text(
+                        "there is no recorded turn that ended well, on which it could be tried"
+                    )
                 write_skill(Path(folder), proposal.name, proposal.description, proposal.body)
                 for recording in found:
                     left = config.tokens - spent.input_tokens - spent.output_tokens
                     if left <= 0:
-                        why = f"its {config.tokens:,} tokens are used up"
+                        why = mark_text("its {tokens_number} tokens are used up").format(
+                            tokens_number=f"{config.tokens:,}"
+                        )
                         break
                     options = ReplayOptions(
                         self._choose_model(recording), skills=Path(folder), tokens=left
@@ -443,22 +458,22 @@ def render_verdict(card: Card) -> str:
 def render_proposals(proposals: Sequence[StoredProposal]) -> str:
     """The proposals that wait for a person, for a chat."""
     if not proposals:
-        return "No skills are proposed."
-    lines = ["These skills are proposed, and none of them is active:"]
-    for each in proposals[:20]:
-        description = format_inline_code(each.description)
-        lines.append(f"{each.id}  {each.name}: {description}{_render_origin(each)}")
-    lines.append("/skills show NUMBER says more.")
+        return mark_text("No skills are proposed.")
+    lines = [mark_text("These skills are proposed, and none of them is active:")]
+    lines += [_render_line(each) for each in proposals[:20]]
+    lines.append(mark_text("/skills show NUMBER says more."))
     return "\n".join(lines)
 
 
-def _render_origin(proposal: StoredProposal) -> str:
-    """A remark when the proposal is not an owner's word alone, else ''."""
+def _render_line(proposal: StoredProposal) -> str:
+    """A proposal in the list, with a remark when it is not an owner's word alone."""
+    line = f"{proposal.id}  {proposal.name}: {format_inline_code(proposal.description)}"
     if proposal.untrusted:
-        return " (untrusted)"
+        return mark_text("{skill} (untrusted)").format(skill=line)
     if proposal.label.by:
-        return f" (by {', '.join(proposal.label.by)})"
-    return ""
+        by = mark_text("{skill} (by {names})")
+        return by.format(skill=line, names=", ".join(proposal.label.by))
+    return line
 
 
 def format_inline_code(text: str) -> str:
@@ -484,13 +499,15 @@ def render_proposal(proposal: StoredProposal) -> str:
     session = format_inline_code(proposal.session)
     lines = [
         f"{proposal.name}: {format_inline_code(proposal.description)}",
-        f"for {proposal.agent}, from {session}; it is {proposal.state}",
+        mark_text("for {agent_name}, from {session}; it is {state_text}").format(
+            agent_name=proposal.agent, session=session, state_text=STATE_TEXTS[proposal.state]
+        ),
     ]
     if proposal.doubt:
         lines.append(proposal.doubt)
     lines += [f"{each.severity}: {each.words}" for each in proposal.findings]
     if proposal.card is None:
-        lines.append("It was not tried on recorded turns yet.")
+        lines.append(mark_text("It was not tried on recorded turns yet."))
     else:
         lines.append(render_verdict(proposal.card))
     return "\n".join([*lines, "", format_code_block(proposal.body)])
