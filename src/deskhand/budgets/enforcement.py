@@ -26,6 +26,7 @@ from ..types.errors import DeskhandError
 from ..types.events import AskedAside, MessageReceived, ModelReplied, Recorded
 from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, responsible_person
 from ..types.messages import Usage
+from ..types.page_texts import mark_text
 from ..types.subagents import SCRIPT_MODEL, SESSION_MARK
 from ..users.queries import audit_note
 from . import queries
@@ -37,12 +38,12 @@ from .limit_rules import (
     Learned,
     Limit,
     LimitStanding,
+    describe_use,
     explain_spent,
     forecast_job,
-    format_amount,
-    format_used,
     iter_limits,
     iter_scopes,
+    render_use,
     render_warning,
     to_day_number,
 )
@@ -215,20 +216,16 @@ class BudgetLedger:
     def render_cost(self, session: str, principal: Principal) -> str:
         """The reply to /cost: what this session has used, and how this person's budgets stand."""
         tokens, micros = self.sum_used("session", session)
-        dollars = f", about {format_amount('usd', micros)}" if micros else ""
-        lines = [f"This conversation has used {format_amount('tokens', tokens)}{dollars}."]
+        lines = [describe_use(tokens, micros)]
         charge = Charge(session, responsible_person(principal), session.partition("/")[0])
         seen = [
             each
             for each in self.list_charge_standings(charge)
             if each.limit.scope != "all" or "owner" in principal.roles
         ]
-        for each in seen:
-            names = {"all": "In total", "session": "This conversation"}
-            what = names.get(each.limit.scope, each.limit.name)
-            lines.append(f"{what}: {format_used(each)} ({each.share:.0%}).")
+        lines += [render_use(each) for each in seen]
         if not seen:
-            lines.append("No budget applies to it.")
+            lines.append(mark_text("No budget applies to it."))
         return "\n".join(lines)
 
     async def list_spenders(self, of: BudgetScope, since: int, limit: int) -> list[str]:

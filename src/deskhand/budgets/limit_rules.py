@@ -13,6 +13,7 @@ import msgspec
 
 from ..config.sections import BUDGET_FIELDS, Budget, BudgetPeriod
 from ..types.budget import Charge
+from ..types.page_texts import mark_text
 
 BudgetScope = Literal["all", "person", "agent", "job", "session"]
 BUDGET_SCOPES: tuple[BudgetScope, ...] = ("all", "person", "agent", "job", "session")
@@ -190,38 +191,106 @@ def forecast_job(job: str, each: Learned, runs: float, limits: Iterable[Limit]) 
 def format_amount(unit: Literal["tokens", "usd"], number: int) -> str:
     """An amount for people: `12,000 tokens`, or `$1.25` for millionths of dollars."""
     if unit == "tokens":
-        return f"{number:,} tokens"
+        return mark_text("{tokens_number} tokens").format(
+            tokens_number=_format_number(unit, number)
+        )
+    return mark_text("${dollars_number}").format(dollars_number=_format_number(unit, number))
+
+
+def _format_number(unit: Literal["tokens", "usd"], number: int) -> str:
+    """The same without its unit."""
+    if unit == "tokens":
+        return f"{number:,}"
     if 0 < number < 10_000:  # less than a cent
-        return f"${number / 1e6:.4f}"
-    return f"${number / 1e6:,.2f}"
+        return f"{number / 1e6:.4f}"
+    return f"{number / 1e6:,.2f}"
+
+
+def describe_use(tokens: int, micros: int) -> str:
+    """What a conversation has used, in a sentence."""
+    used = f"{tokens:,}"
+    if not micros:
+        said = mark_text("This conversation has used {tokens_number} tokens.")
+        return said.format(tokens_number=used)
+    return mark_text(
+        "This conversation has used {tokens_number} tokens, about ${dollars_number}."
+    ).format(tokens_number=used, dollars_number=_format_number("usd", micros))
 
 
 def describe_budget(limit: Limit) -> str:
     """The name of the budget in a sentence, such as `the budget of agent coder`."""
-    named = {
-        "all": "the total budget",
-        "session": "the budget of this conversation",
-    }
-    kinds = {"agent": "agent ", "job": "job "}
-    return named.get(limit.scope) or f"the budget of {kinds.get(limit.scope, '')}{limit.name}"
+    return BUDGET_TEXTS[limit.scope].format(budget_name=limit.name)
 
 
-PERIOD_WORDS = {"day": " today", "month": " this month", "ever": ""}
+BUDGET_TEXTS: dict[BudgetScope, str] = {
+    "all": mark_text("the total budget"),
+    "person": mark_text("the budget of {budget_name}"),
+    "agent": mark_text("the budget of agent {budget_name}"),
+    "job": mark_text("the budget of job {budget_name}"),
+    "session": mark_text("the budget of this conversation"),
+}
+WARNING_TEXTS: dict[BudgetScope, str] = {
+    "all": mark_text("The total budget is at {share_number}%: {used_text}."),
+    "person": mark_text("The budget of {budget_name} is at {share_number}%: {used_text}."),
+    "agent": mark_text("The budget of agent {budget_name} is at {share_number}%: {used_text}."),
+    "job": mark_text("The budget of job {budget_name} is at {share_number}%: {used_text}."),
+    "session": mark_text("The budget of this conversation is at {share_number}%: {used_text}."),
+}
+USE_TEXTS: dict[BudgetScope, str] = {
+    "all": mark_text("In total: {used_text} ({share_number}%)."),
+    "person": mark_text("{budget_name}: {used_text} ({share_number}%)."),
+    "agent": mark_text("{budget_name}: {used_text} ({share_number}%)."),
+    "job": mark_text("{budget_name}: {used_text} ({share_number}%)."),
+    "session": mark_text("This conversation: {used_text} ({share_number}%)."),
+}
+"""How a limit stands, as a line of `/cost`."""
+USED_TEXTS: dict[tuple[Literal["tokens", "usd"], BudgetPeriod], str] = {
+    ("tokens", "day"): mark_text("{used_number} of {most_number} tokens today"),
+    ("tokens", "month"): mark_text("{used_number} of {most_number} tokens this month"),
+    ("tokens", "ever"): mark_text("{used_number} of {most_number} tokens"),
+    ("usd", "day"): mark_text("${used_number} of ${most_number} today"),
+    ("usd", "month"): mark_text("${used_number} of ${most_number} this month"),
+    ("usd", "ever"): mark_text("${used_number} of ${most_number}"),
+}
 
 
 def format_used(standing: LimitStanding) -> str:
     """How much of the limit is used, such as `700 of 1,000 tokens today`."""
     limit = standing.limit
-    used = format_amount(limit.unit, standing.used).removesuffix(" tokens")
-    return f"{used} of {format_amount(limit.unit, standing.most)}{PERIOD_WORDS[limit.per]}"
+    return USED_TEXTS[limit.unit, limit.per].format(
+        used_number=_format_number(limit.unit, standing.used),
+        most_number=_format_number(limit.unit, standing.most),
+    )
+
+
+def render_use(standing: LimitStanding) -> str:
+    """How the limit stands, as a line of `/cost`."""
+    return _fill_standing(USE_TEXTS[standing.limit.scope], standing)
+
+
+def _fill_standing(form: str, standing: LimitStanding) -> str:
+    return form.format(
+        budget_name=standing.limit.name,
+        share_number=f"{standing.share:.0%}".removesuffix("%"),
+        used_text=format_used(standing),
+    )
 
 
 def describe_reset(limit: Limit, today: int, zone: ZoneInfo) -> str:
     """A sentence that says when the limit resets."""
     on = reset_date(limit, today)
     if on is None:
-        return "It does not reset by itself."
-    return f"It resets on {datetime.combine(on, time(), zone):%A, %d %B at %H:%M} ({zone.key})."
+        return mark_text("It does not reset by itself.")
+    at = datetime.combine(on, time(), zone)
+    return mark_text(
+        "It resets on {reset_days}, {day_number} {reset_month} at {reset_clocks} ({zone_name})."
+    ).format(
+        reset_days=f"{at:%A}",
+        day_number=f"{at:%d}",
+        reset_month=f"{at:%B}",
+        reset_clocks=f"{at:%H:%M}",
+        zone_name=zone.key,
+    )
 
 
 def explain_spent(standing: LimitStanding, wanted: int, today: int, zone: ZoneInfo) -> str:
@@ -231,26 +300,34 @@ def explain_spent(standing: LimitStanding, wanted: int, today: int, zone: ZoneIn
         change = (
             f"deskhand budget set {quote_key(limit.key)} --{limit.field.replace('_', '-')} NUMBER"
         )
-        return f"{describe_budget(limit)} is 0. An owner can change it with: {change}"
-    held = ""
+        return mark_text(
+            "{budget_text} is 0. An owner can change it with: {change_command}"
+        ).format(budget_text=describe_budget(limit), change_command=change)
+    form = mark_text(
+        "{budget_text} is spent: {used_text} are used, and this call may use {wanted_text}. "
+        "{reset_text} An owner can allow the same amount again with: {lift_command}"
+    )
     if standing.held:
-        held = f", {format_amount(limit.unit, standing.held)} are reserved for running calls"
-    lift = f"deskhand budget lift {quote_key(limit.key)} --per {limit.per}"
-    return (
-        f"{describe_budget(limit)} is spent: {format_used(standing)} are used{held}, and this call "
-        f"may use {format_amount(limit.unit, wanted)}. {describe_reset(limit, today, zone)} "
-        f"An owner can allow the same amount again with: {lift}"
+        form = mark_text(
+            "{budget_text} is spent: {used_text} are used, {held_text} are reserved for running "
+            "calls, and this call may use {wanted_text}. {reset_text} An owner can allow the same "
+            "amount again with: {lift_command}"
+        )
+    return form.format(
+        budget_text=describe_budget(limit),
+        used_text=format_used(standing),
+        held_text=format_amount(limit.unit, standing.held),
+        wanted_text=format_amount(limit.unit, wanted),
+        reset_text=describe_reset(limit, today, zone),
+        lift_command=f"deskhand budget lift {quote_key(limit.key)} --per {limit.per}",
     )
 
 
 def render_warning(standing: LimitStanding, today: int, zone: ZoneInfo) -> str:
     """A warning that the limit is nearly used up."""
     limit = standing.limit
-    said = (
-        f"{describe_budget(limit)} is at {standing.share:.0%}: {format_used(standing)}. "
-        f"{describe_reset(limit, today, zone)}"
-    )
-    return said[0].upper() + said[1:]
+    said = _fill_standing(WARNING_TEXTS[limit.scope], standing)
+    return f"{said} {describe_reset(limit, today, zone)}"
 
 
 def quote_key(key: str) -> str:
