@@ -296,7 +296,14 @@ class ReviewNotice:
 
 def describe_unreviewed(folder: str, count: int) -> str:
     """A line on what there is to review in a folder."""
-    many = f"{count} files in {folder} were" if count > 1 else f"1 file in {folder} was"
-    it = "them" if count > 1 else "it"
     command = f"deskhand written {shlex.quote(folder)}"
-    return f"{many} changed by an agent. Review {it} before you run anything there: `{command}`"
+    if count == 1:
+        one = mark_text(
+            "1 file in {folder} was changed by an agent. Review it before you run anything there: "
+            "`{command}`"
+        )
+        return one.format(folder=folder, command=command)
+    return mark_text(
+        "{files_number} files in {folder} were changed by an agent. Review them before you run "
+        "anything there: `{command}`"
+    ).format(files_number=count, folder=folder, command=command)

@@ -34,6 +34,7 @@ from ..types.folders import make_private_folder
 from ..types.identity import Inbound, Principal, Result
 from ..types.labels import Label, join_labels
 from ..types.messages import Text, clean_text
+from ..types.page_texts import mark_text
 from ..types.people import GUEST, User
 from ..types.process import Process, ProcessKind
 from . import queries
@@ -151,7 +152,11 @@ class Background:
         for live in self.list_running(session):
             command = " ".join(live.wanted.command.split())
             running.append(f"{live.id} {command[:60]}")
-        return f"Running in the background: {'; '.join(running)}." if running else ""
+        if not running:
+            return ""
+        return mark_text("Running in the background: {commands}.").format(
+            commands="; ".join(running)
+        )
 
     # The loop
 

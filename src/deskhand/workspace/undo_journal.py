@@ -45,6 +45,7 @@ from ..types.events import AnyEvent, CommandRun, Undone
 from ..types.identity import Principal
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Text
+from ..types.page_texts import mark_text
 from .scope import SandboxProvider, ToolScopes, folders_without_secrets
 from .undo_subagents import find_tasks_of_turns, list_entries_of_tasks, stop_tasks
 
@@ -60,6 +61,9 @@ MAX_UNDONE = 10_000
 """So many entries of a session are looked through for /undo."""
 MAX_NAMED = 3
 DAY_S = 86_400.0
+PUT_BACK = mark_text("Put back: {names_text}.")
+NOT_KEPT = mark_text("Not put back, as it was not kept: {names_text}.")
+NOT_UNDONE = mark_text("Not undone, {change}: {why_text}.")
 LATEST = 1 << 60
 
 
@@ -114,7 +118,7 @@ class UndoJournal:
         """The entry with this number. Raises Refused when there is none, or it is not theirs."""
         entry = await journal.find_entry(self._store, n)
         if entry is None or not ("owner" in who.roles or entry.person == who.id):
-            raise Refused(f"there is no change {n}")
+            raise Refused(mark_text("there is no change {change_name}").format(change_name=n))
         return entry
 
     async def items(
@@ -178,12 +182,16 @@ class UndoJournal:
         `force` by somebody who is no owner.
         """
         if force and "owner" not in who.roles:
-            raise Refused("only an owner may undo over what was changed since; ask one")
+            raise Refused(mark_text("only an owner may undo over what was changed since; ask one"))
         folder = None
         if entry.folder not in (KV_FOLDER, TASKS_FOLDER):
             folder = await self._open_folder(entry)
         if (await self.get(who, entry.n)).undone_at is not None:
-            raise Refused(f"change {entry.n} ({entry.description}) is undone already")
+            raise Refused(
+                mark_text("change {change_name} ({change}) is undone already").format(
+                    change_name=entry.n, change=entry.description
+                )
+            )
 
         items = await self.items(entry)
         label = await self.label(entry, items)
@@ -295,7 +303,7 @@ class UndoJournal:
         try:
             return await self.undo(who, entry)
         except Refused as error:
-            words = f"Not undone, {entry.description}: {error}."
+            words = NOT_UNDONE.format(change=entry.description, why_text=error)
             return Outcome(entry=entry, undo=None, back=(), left=(), words=words)
 
     # What people are told
@@ -309,12 +317,15 @@ class UndoJournal:
 
         said = []
         if taken.back:
-            said.append(f"Put back: {format_names(taken.back)}.")
+            said.append(PUT_BACK.format(names_text=format_names(taken.back)))
         if lost := _places(taken.left, "lost"):
-            said.append(f"Not put back, as it was not kept: {format_names(lost)}.")
+            said.append(NOT_KEPT.format(names_text=format_names(lost)))
         failed = [each for each in taken.left if each.why == "failed"]
         said += [
-            f"{each.place} could not be put back: {each.words}." for each in failed[:MAX_NAMED]
+            mark_text("{place} could not be put back: {why_text}.").format(
+                place=each.place, why_text=each.words
+            )
+            for each in failed[:MAX_NAMED]
         ]
         return Text(" ".join(said), LOCAL)
 
@@ -331,10 +342,11 @@ class UndoJournal:
             labels.append(later.label)
         reasons += [each.words for each in failed[:MAX_NAMED]]
 
-        text = f"Not undone, {entry.description}: {'; '.join(reasons)}"
+        why = "; ".join(reasons)
         if len(changed) > MAX_NAMED:
-            text += f" and {len(changed) - MAX_NAMED} more"
-        return Text(f"{text}.", join_labels(labels))
+            why += f" and {len(changed) - MAX_NAMED} more"
+        text = NOT_UNDONE.format(change=entry.description, why_text=why)
+        return Text(text, join_labels(labels))
 
     async def _describe_later_change(
         self, entry: JournalEntry, items: Sequence[UndoItem], left: LeftUndone
@@ -342,14 +354,17 @@ class UndoJournal:
         place = next(item.place for item in items if item.display_name == left.place)
         later = await journal.find_later_change(self._store, entry, place)
         if later is None or later.after != left.words:
-            return Text(f"{left.place} was changed since, outside of Deskhand", LOCAL)
+            outside = mark_text("{place} was changed since, outside of Deskhand")
+            return Text(outside.format(place=left.place), LOCAL)
 
         labels = [LOCAL]
         other = await journal.find_entry(self._store, later.n)
         if other is not None:
             labels.append(await self.label(other, ()))
-        change = f"change {later.n} ({later.tool}: {later.what[:60]})"
-        return Text(f"{left.place} was changed since by {change}", join_labels(labels))
+        text = mark_text("{place} was changed since by change {change_name} ({change})").format(
+            place=left.place, change_name=later.n, change=f"{later.tool}: {later.what[:60]}"
+        )
+        return Text(text, join_labels(labels))
 
     # Folders
 
@@ -405,24 +420,25 @@ def summarize_outcomes(outcomes: Sequence[Outcome]) -> str:
     said = []
     back = list(dict.fromkeys(place for each in outcomes for place in each.back))
     if back:
-        said.append(f"Put back: {format_names(back)}.")
+        said.append(PUT_BACK.format(names_text=format_names(back)))
     lost = dict.fromkeys(place for each in outcomes for place in _places(each.left, "lost"))
     if lost:
-        said.append(f"Not put back, as it was not kept: {format_names(list(lost))}.")
+        said.append(NOT_KEPT.format(names_text=format_names(list(lost))))
 
     refused = [each for each in outcomes if each.was_refused][:MAX_NAMED]
     said += [each.words for each in refused]
     if refused:
-        said.append(
-            f"`deskhand undo --change {refused[0].entry.n} --force` does it all the same, and "
+        said[-1] = mark_text(
+            "{said_text} `deskhand undo --change {change_name} --force` does it all the same, and "
             "keeps what it overwrites."
-        )
+        ).format(said_text=said[-1], change_name=refused[0].entry.n)
 
     if not said:
-        said.append("No file, key-value or task was changed by it.")
+        said.append(mark_text("No file, key-value or task was changed by it."))
     elif any(each.back and each.entry.folder != TASKS_FOLDER for each in outcomes):
-        said.append("`deskhand undo --redo` takes that back.")
-    said.append("Messages sent stay as they are.")
+        redo = mark_text("{said_text} `deskhand undo --redo` takes that back.")
+        said[-1] = redo.format(said_text=said[-1])
+    said.append(mark_text("Messages sent stay as they are."))
     return " ".join(said)
 
 
@@ -469,7 +485,7 @@ def _turn_number(key: str, session: str) -> int:
 def _find_folder(scope: ToolScope, folder: str, agent: str) -> WatchedFolder:
     """The folder of an entry, held open; '' is the workspace. Raises Refused."""
     if scope.shadow is None:
-        raise Refused("nothing is kept here")
+        raise Refused(mark_text("nothing is kept here"))
     workspace = scope.files.roots[0][0]
     for real, descriptor, write in scope.files.roots:
         if not write or real != (folder or workspace):
@@ -477,7 +493,11 @@ def _find_folder(scope: ToolScope, folder: str, agent: str) -> WatchedFolder:
         if real == workspace:
             return WatchedFolder(scope.shadow, descriptor, real)
         return make_allowed_folder(scope, scope.shadow, (real, descriptor))
-    raise Refused(f"{folder!r} is no longer a folder that {agent} may write")
+    raise Refused(
+        mark_text("{folder} is no longer a folder that {agent_name} may write").format(
+            folder=repr(folder), agent_name=agent
+        )
+    )
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from ..store.queries import subagents_of, take_back_task, tasks_of_subagent
 from ..tools import journal
 from ..tools.journal import JournalEntry
 from ..types.events import ModelReplied
+from ..types.page_texts import mark_text
 from ..types.subagents import SubagentTask
 
 MAX_TASKS = 10_000
@@ -53,9 +54,13 @@ async def stop_tasks(store: Store, tasks: Sequence[SubagentTask]) -> str:
             working = [task for task in working if await _is_live(store, task)]
     if working:
         names = ", ".join(task.title for task in working)
-        return f"This is still being stopped, so look at what it changes: {names}."
-    count = "a sub-agent" if len(live) == 1 else f"{len(live)} sub-agents"
-    return f"Stopped {count}." if live else ""
+        return mark_text(
+            "This is still being stopped, so look at what it changes: {titles}."
+        ).format(titles=names)
+    if len(live) == 1:
+        return mark_text("Stopped a sub-agent.")
+    stopped = mark_text("Stopped {agents_number} sub-agents.")
+    return stopped.format(agents_number=len(live)) if live else ""
 
 
 async def _is_live(store: Store, task: SubagentTask) -> bool:
