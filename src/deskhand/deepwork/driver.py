@@ -32,6 +32,7 @@ from ..types.goals import DEEP_WORK_COMPACTED, GOAL_REACHED, LongWork
 from ..types.identity import SYSTEM, Command, Inbound, Principal, Said, responsible_person
 from ..types.labels import LOCAL, Label, join_labels
 from ..types.messages import Message, Text
+from ..types.page_texts import mark_text
 from ..types.tasks import TaskGraph
 from ..types.turn import STOP_TURN_ONLY
 from . import queries
@@ -297,9 +298,9 @@ class Deep:
         if run is not None:
             lines += render_long_work(make_long_work(run, graph, self._config))
         if list_tasks(graph):
-            lines.append(
-                f"Tasks ({percent_done(graph)} %):\n{render_tasks(graph, SHORT_LIST_LINES)}"
-            )
+            heading = mark_text("Tasks ({percent_number} %):")
+            lines.append(heading.format(percent_number=percent_done(graph)))
+            lines.append(render_tasks(graph, SHORT_LIST_LINES))
         return "\n".join(lines)
 
     async def get_long_work(self, session: str) -> LongWork | None:

@@ -12,20 +12,21 @@ from ..tools.queries import tasks_of
 from ..tools.task_graph import find_stuck
 from ..tools.task_words import list_open, list_tasks, percent_done
 from ..types.goals import LongWork, LongWorkState
+from ..types.page_texts import mark_text
 from ..types.tasks import TaskGraph
 from . import queries
 from .fold import LongRun, fold_run
 from .next_moves import StateNote, is_spent, next_moves
 
 STATES: dict[LongWorkState, str] = {
-    "planning": "it makes a plan, and changes nothing before your yes",
-    "working": "it is at work",
-    "asking": "it waits for your answer",
-    "blocked": "it waits for you, since tasks are blocked",
-    "stopped": "it was stopped; write, and it goes on",
-    "resting": "it rests",
-    "spent": "its tokens are used up; /deep on gives as many again",
-    "done": "all tasks are done",
+    "planning": mark_text("it makes a plan, and changes nothing before your yes"),
+    "working": mark_text("it is at work"),
+    "asking": mark_text("it waits for your answer"),
+    "blocked": mark_text("it waits for you, since tasks are blocked"),
+    "stopped": mark_text("it was stopped; write, and it goes on"),
+    "resting": mark_text("it rests"),
+    "spent": mark_text("its tokens are used up; /deep on gives as many again"),
+    "done": mark_text("all tasks are done"),
 }
 
 
@@ -123,25 +124,59 @@ def render_long_work(work: LongWork) -> list[str]:
     """The progress in lines, the most important first."""
     lines = []
     if work.deep:
-        far = "no tasks yet"
-        if work.tasks:
-            far = f"{work.percent} % ({work.done} of {work.tasks} tasks)"
-        lines.append(f"Deep work: {far}; {STATES[work.state]}.")
-        if work.doing:
-            lines.append(f"Now: {work.doing}")
-        lines.append(
-            f"{work.used:,} of {work.most:,} tokens are used, {work.tokens_left:,} are left."
-        )
-        if work.compactions:
-            lines.append(
-                f"It was summarised {work.compactions} of {work.max_compactions} times; the tokens "
-                "are counted from the last summary."
-            )
+        lines += _render_deep_work(work)
     if work.goal:
-        used = f"{work.goal_used:,} of {work.goal_most:,} tokens used"
-        state = "" if work.deep else f"; {STATES[work.state]}"
+        lines.append(_render_goal(work))
+    return lines
+
+
+def _render_deep_work(work: LongWork) -> list[str]:
+    far = mark_text("no tasks yet")
+    if work.tasks:
+        far = mark_text("{percent_number} % ({done_number} of {tasks_number} tasks)").format(
+            percent_number=work.percent, done_number=work.done, tasks_number=work.tasks
+        )
+    lines = [
+        mark_text("Deep work: {progress_text}; {state_text}.").format(
+            progress_text=far, state_text=STATES[work.state]
+        )
+    ]
+    if work.doing:
+        lines.append(mark_text("Now: {task}").format(task=work.doing))
+    lines.append(
+        mark_text("{used_number} of {most_number} tokens are used, {left_number} are left.").format(
+            used_number=f"{work.used:,}",
+            most_number=f"{work.most:,}",
+            left_number=f"{work.tokens_left:,}",
+        )
+    )
+    if work.compactions:
+        summarised = mark_text(
+            "It was summarised {summaries_number} of {most_number} times; the tokens are counted "
+            "from the last summary."
+        )
         lines.append(
-            f"Goal: {work.goal}\nWorked on again {work.round} of {work.rounds} times, "
-            f"{used}{state}."
+            summarised.format(summaries_number=work.compactions, most_number=work.max_compactions)
         )
     return lines
+
+
+def _render_goal(work: LongWork) -> str:
+    goal = mark_text("Goal: {goal}").format(goal=work.goal)
+    form = mark_text(
+        "Worked on again {round_number} of {rounds_number} times, {used_number} of {most_number} "
+        "tokens used; {state_text}."
+    )
+    if work.deep:
+        form = mark_text(
+            "Worked on again {round_number} of {rounds_number} times, {used_number} of "
+            "{most_number} tokens used."
+        )
+    worked = form.format(
+        round_number=work.round,
+        rounds_number=work.rounds,
+        used_number=f"{work.goal_used:,}",
+        most_number=f"{work.goal_most:,}",
+        state_text=STATES[work.state],
+    )
+    return f"{goal}\n{worked}"

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ..types.labels import LOCAL, Label, join_labels
+from ..types.page_texts import mark_text
 from ..types.tasks import STATUS_MARKS, Task, TaskGraph
 from .task_graph import list_blockers
 
@@ -57,9 +58,14 @@ def render_tasks(graph: TaskGraph, limit: int = MAX_LINES) -> str:
         key=lambda task: (task.status != "in_progress", task.status != "blocked", task.id),
     )
     shown = open_[:limit]
-    rest = [f"… and {len(open_) - len(shown)} more open"] if len(open_) > len(shown) else []
-    done = [f"… and {len(tasks) - len(open_)} done"] if len(tasks) > len(open_) else []
-    return "\n".join([*(render_task_line(graph, task) for task in shown), *rest, *done])
+    lines = [render_task_line(graph, task) for task in shown]
+    if len(open_) > len(shown):
+        more = mark_text("… and {tasks_number} more open")
+        lines.append(more.format(tasks_number=len(open_) - len(shown)))
+    if len(tasks) > len(open_):
+        done = mark_text("… and {tasks_number} done")
+        lines.append(done.format(tasks_number=len(tasks) - len(open_)))
+    return "\n".join(lines)
 
 
 def render_task_line(graph: TaskGraph, task: Task) -> str:
