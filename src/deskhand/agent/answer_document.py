@@ -7,6 +7,7 @@ import re
 from ..types.errors import Refused
 from ..types.events import CommandRun
 from ..types.identity import Command
+from ..types.page_texts import mark_text
 from .rewind import RewindView
 
 DEFAULT_NAME = "answer.md"
@@ -34,7 +35,7 @@ def find_answer(past: RewindView, command: Command) -> str:
         message = shown.message
         if message.role == "assistant" and not message.calls and message.text.strip():
             return message.text
-    raise Refused("there is no answer in this conversation yet; ask something first")
+    raise Refused(mark_text("there is no answer in this conversation yet; ask something first"))
 
 
 def is_out_of_date(past: RewindView, command: Command) -> bool:

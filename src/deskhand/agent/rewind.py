@@ -28,6 +28,7 @@ from ..types.events import (
 from ..types.identity import Command, Principal, Rewind, Waiting
 from ..types.messages import Usage
 from ..types.options import TITLE_CHARS, SessionOptions
+from ..types.page_texts import mark_text
 from ..types.turn import (
     make_interruptions,
     make_message_received,
@@ -42,6 +43,7 @@ from .state import State
 QUOTE_CHARS = 60
 MAX_TITLES = 1000
 """So many titles are looked at for one that tells a branch apart."""
+UNDONE = mark_text("Undone: the conversation is as it was before “{quote}”.")
 _BRANCH_NUMBER = re.compile(r"(?<=.) \(\d+\)$")
 
 
@@ -123,9 +125,17 @@ class RewindView:
         """The last event up to n after which no turn was open; 0 is the beginning. Raises
         Refused."""
         if not 0 <= n <= len(self.log):
-            raise Refused(f"there is no event {n}: this conversation has {len(self.log)} events")
+            raise Refused(
+                mark_text(
+                    "there is no event {event_number}: this conversation has {events_number} events"
+                ).format(event_number=n, events_number=len(self.log))
+            )
         if 0 < n < self.erased:
-            raise Refused(f"what was said up to event {self.erased} has been erased")
+            raise Refused(
+                mark_text("what was said up to event {event_number} has been erased").format(
+                    event_number=self.erased
+                )
+            )
         return next(each for each in range(n, -1, -1) if self._rest[each])
 
     def state_at(self, n: int) -> State:
@@ -148,8 +158,10 @@ def plan_rewind(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
         message = body.message
         if past.find_rest(to_n) != to_n:
             raise Refused(
-                f"event {to_n} is in the middle of a turn; the turn before it ended with "
-                f"{past.find_rest(to_n)}"
+                mark_text(
+                    "event {event_number} is in the middle of a turn; the turn before it ended "
+                    "with {end_number}"
+                ).format(event_number=to_n, end_number=past.find_rest(to_n))
             )
         if message is not None:
             next_ = make_message_received(row, message, state.participants)
@@ -164,11 +176,7 @@ def plan_rewind(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
         retry = name in ("retry", "clean")
         count = 1 if retry or not args else int(args) if args.isdecimal() else 0
         if not 0 < count <= len(turns):
-            some = (
-                f"there {'is' if len(turns) == 1 else 'are'} {len(turns)} to undo: write /undo "
-                "1 for the last"
-            )
-            raise Refused(some if turns else "there is no turn to undo")
+            raise Refused(_describe_undoable(len(turns)))
         to_n = 0 if name == "clean" else turns[count - 1].n - 1
         said = turns[count - 1].said
         if retry:
@@ -176,18 +184,22 @@ def plan_rewind(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
         else:
             words = said[0].message.own_text or said[0].message.text
             quote = " ".join(words[: 4 * QUOTE_CHARS].split())[:QUOTE_CHARS]
-            done = f"Undone: the conversation is as it was before “{quote}”."
+            done = UNDONE.format(quote=quote)
             reply = CommandRun(row.inbox_id, who, "undo", args, done)
     changed = {turn.n: turn for turn in [*turns, *past.turns_at(to_n)]}
     for kept in {turn.n for turn in turns} & {turn.n for turn in past.turns_at(to_n)}:
         del changed[kept]
     if not changed and message is None and state.turn is None:
-        raise Refused(f"nothing has been said since event {to_n}")
+        raise Refused(
+            mark_text("nothing has been said since event {event_number}").format(event_number=to_n)
+        )
     openers = [turn.said[0].principal for turn in changed.values()]
     if "owner" not in who.roles and any(
         who.id not in (each.id, each.on_behalf_of) for each in openers
     ):
-        raise Refused("others have asked something since then, so only an owner may undo it")
+        raise Refused(
+            mark_text("others have asked something since then, so only an owner may undo it")
+        )
     back = past.state_at(to_n)
     # who has taken part reads it still
     back.shared = state.shared
@@ -206,11 +218,21 @@ def plan_rewind(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
     return [*events, *(event for event in (next_, reply) if event is not None)]
 
 
+def _describe_undoable(turns: int) -> str:
+    """How many turns /undo could take, where it was asked for others."""
+    if not turns:
+        return mark_text("there is no turn to undo")
+    if turns == 1:
+        return mark_text("there is 1 to undo: write /undo 1 for the last")
+    some = mark_text("there are {turns_number} to undo: write /undo 1 for the last")
+    return some.format(turns_number=turns)
+
+
 def plan_uncompact(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
     """The events with which all is in view again that was shortened to save room. Raises
     Refused."""
     if state.calls:
-        raise Refused("a turn is still running; try again when I am done")
+        raise Refused(mark_text("a turn is still running; try again when I am done"))
     back = [i for i, each in enumerate(past.log) if isinstance(each.event, Undone | Branched)]
     short = [
         i
@@ -218,16 +240,16 @@ def plan_uncompact(state: State, row: Waiting, past: RewindView) -> list[AnyEven
         if isinstance(each.event, Compacted) and i - 1 not in back
     ]
     if not short and not state.masked_up_to:
-        raise Refused("this conversation has not been shortened")
+        raise Refused(mark_text("this conversation has not been shortened"))
     full = fold(
         State(past.session, zone=state.zone),
         (each for i, each in enumerate(past.log) if i not in short),
     )
     then = replace(make_ledger(full), masked_up_to=0)
-    said = (
-        f"All {len(full.messages)} messages are visible to the model again; if they do not fit, "
+    said = mark_text(
+        "All {messages_number} messages are visible to the model again; if they do not fit, "
         "they are shortened again."
-    )
+    ).format(messages_number=len(full.messages))
     return [
         Compacted(number_messages(full), "", 0, then),
         CommandRun(row.inbox_id, row.principal, "uncompact", "", said),
