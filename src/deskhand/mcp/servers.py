@@ -22,6 +22,7 @@ from ..store.queries import asking_sessions
 from ..tools.base import Context, Done
 from ..types.errors import DeskhandError, ToolError, first_of_group
 from ..types.labels import Label
+from ..types.page_texts import mark_text
 from . import queries
 from .asking_call import AskingCall
 from .definitions import KnownTool, ToolDefinition, compare_with_lock, count_states
@@ -346,11 +347,11 @@ class McpServers:
         counts = count_states(tool for tool in self._known if tool.server == name)
         resting = counts["changed"] + counts["new"]
         if resting and changes:
-            text = (
-                f"The MCP server {name} describes {resting} tools otherwise than when they were "
-                f"accepted, or they are new. They rest until you accept them: deskhand mcp review "
-                f"{name}"
-            )
+            text = mark_text(
+                "The MCP server {server_name} describes {tools_number} tools otherwise than when "
+                "they were accepted, or they are new. They rest until you accept them: deskhand "
+                "mcp review {review_name}"
+            ).format(server_name=name, tools_number=resting, review_name=name)
             rows = await self._host.alerts.alert_owners(f"mcp-{name}", text)
             if rows:
                 await self._host.store.change(rows)

@@ -58,6 +58,7 @@ from ..teams.tools import FOR_TEAMMATES, make_team_tools
 from ..tools.base import Tool
 from ..types.events import Recalled
 from ..types.identity import EVERYBODY, Waiting, only_person
+from ..types.page_texts import mark_text
 from ..types.subagents import is_subagent_session
 from ..users.notification_commands import DIGEST, QUIET, NotificationCommands
 from ..users.reader_languages import LANGUAGE, ReaderLanguages
@@ -203,10 +204,11 @@ class FeatureWiring:
         here = state.session.partition("/")[0]
         custom = {name: role.agents for name, role in settings.config.roles.items()}
         names = [name for name in settings.agents if may_talk(row.principal, name, custom)]
+        this = mark_text("{agent_name} (this one)").format(agent_name=here)
         return "\n".join(
             [
-                "You may talk to:",
-                *(f"{name} (this one)" if name == here else name for name in names),
+                mark_text("You may talk to:"),
+                *(this if name == here else name for name in names),
             ]
         )
 
