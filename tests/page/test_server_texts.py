@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import runpy
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
 from playwright.sync_api import Page, expect
 
+from deskhand.budgets.limit_rules import Limit, LimitStanding, explain_spent
 from deskhand.jobs.text import JobForecast, describe_outcome, describe_timing
 from deskhand.languages.sentences import say_notice
 from deskhand.policy.information_flow import format_sources
@@ -159,6 +162,40 @@ def test_what_the_server_puts_together(german: Page) -> None:
         apply_rules(rules, case).reason: "Regel 1: ask shell (*)",
         f"this conversation has read {format_sources(label)}": (
             "dieses Gespräch hat https://example.org/, was Ann schrieb, Datei a and b.txt gelesen"
+        ),
+    }
+    assert dict(zip(written, say(german, *written), strict=True)) == written
+
+
+def test_what_chats_are_answered(german: Page) -> None:
+    limit = Limit("agent", "coder", "tokens_per_month", 100, date(2026, 1, 1).toordinal())
+    spent = explain_spent(
+        LimitStanding(limit, 90, held=5), 20, date(2026, 1, 15).toordinal(), ZoneInfo("UTC")
+    )
+    written = {
+        "morning (on): every 5 minutes; next: 2027-01-31 17:00": (
+            "morning (an): alle 5 Minuten; nächster Lauf: 31.01.2027, 17:00"
+        ),
+        spent: (
+            "das Budget des Agenten coder ist aufgebraucht: 90 von 100 Tokens in diesem Monat sind"
+            " verbraucht, 5 Tokens sind für laufende Aufrufe reserviert, und dieser Aufruf kann"
+            " 20 Tokens verbrauchen. Es beginnt neu am Sonntag, 1. Februar um 00:00 (UTC). Ein"
+            " Eigentümer kann noch einmal so viel erlauben mit: deskhand budget lift agent:coder"
+            " --per month"
+        ),
+        "#1234 Ann (my sister) is in Rome (soon forgotten)": (
+            "#1234 Ann (my sister) is in Rome (bald vergessen)"
+        ),
+        "closed: 2027-01-31 17:00: superseded, by #1234": (
+            "beendet: 31.01.2027, 17:00: überholt, durch #1234"
+        ),
+        "Put back: a.txt, b.txt, c.txt and 2 more. `deskhand undo --redo` takes that back.": (
+            "Wiederhergestellt: a.txt, b.txt, c.txt und 2 weitere."
+            " `deskhand undo --redo` nimmt das zurück."
+        ),
+        "Deep work: 50 % (2 of 4 tasks); it was stopped; write, and it goes on.": (
+            "Gründliche Arbeit: 50 % (2 von 4 Aufgaben); gestoppt; schreib etwas, und es geht"
+            " weiter."
         ),
     }
     assert dict(zip(written, say(german, *written), strict=True)) == written
