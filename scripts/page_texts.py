@@ -1,10 +1,11 @@
-"""The texts of the page in its other languages.
+"""What Deskhand says, in its other languages.
 
     python scripts/page_texts.py da Dansk
 
-begins the language `da` or brings it up to date: `static/languages/da.json` then has every text of
-the page, those that are new with "" in place of a translation, and none that the page has no more.
-The page says in English what is still "". Without arguments, every language is brought up to date.
+begins the language `da` or brings it up to date: `src/deskhand/languages/da.json` then has every
+text of the page and every sentence of the server, those that are new with "" in place of a
+translation, and none that there is no more. What is still "" is said in English. Without arguments,
+every language is brought up to date.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from deskhand.web.previews import DOCUMENT_NOTE, INSTALL_OFFICE_NOTE
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "deskhand"
 STATIC = SOURCE / "web" / "static"
-LANGUAGES = STATIC / "languages"
+LANGUAGES = SOURCE / "languages"
 KEYS = STATIC / "js" / "panels" / "keys.js"
 
 _CALL = re.compile(r"(?<![\w.$])(t|tRich|tCount)\(")
@@ -48,7 +49,7 @@ Texts = dict[str, str]
 
 
 def collect() -> Texts:
-    """Every text that the page can say."""
+    """Every text that the page says by itself."""
     found: Texts = {}
     for file in sorted((STATIC / "js").rglob("*.js")):
         source = file.read_text()
@@ -62,13 +63,12 @@ def collect() -> Texts:
             else:
                 text, _ = _read_text(source, call.end(), file)
                 found.setdefault(text, "")
-    known = (*_setting_texts(), *_server_texts(), *collect_sentences())
-    return found | dict.fromkeys(known, "")
+    return found | dict.fromkeys((*_setting_texts(), *_server_texts()), "")
 
 
 def collect_sentences() -> list[str]:
-    """The sentences that the server writes and the page shows through `tServer`: those that
-    `mark_text` marks, and those that stand in a table."""
+    """The sentences that the server writes, for chats, the terminal and the page, which shows them
+    through `tServer`: those that `mark_text` marks, and those that stand in a table."""
     found = {
         *_tables(),
         *CRON_TEXTS,
@@ -105,6 +105,7 @@ def _tables() -> Iterator[str]:
 def _server_texts() -> Iterator[str]:
     """What the server has as a list of texts, for the page and for others. The page says them
     through `tData`."""
+    yield from (command.help for command in COMMANDS.values())
     yield from PERMISSION_MODES.values()
     yield from CRON_DAYS
     yield from (DOCUMENT_NOTE, INSTALL_OFFICE_NOTE, *EXAMPLE_REQUESTS)
@@ -174,19 +175,20 @@ def _skip_argument(source: str, at: int) -> int:
 def update(file: Path, name: str, texts: Texts) -> str:
     """Write the file of a language with a place for each of these texts. Says how far it is."""
     known: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-    said = known.get("texts", {})
+    said = known.get("sentences", {}) | known.get("texts", {})
     language = {
         "name": name or known.get("name", file.stem),
         "dir": known.get("dir", "ltr"),
         "formats": known.get("formats", {}),
-        "sentences": collect_sentences(),
+        "sentences": {text: said.get(text) or "" for text in collect_sentences()},
         "texts": {
             text: said.get(text) or ({"other": ""} if texts[text] else "") for text in sorted(texts)
         },
     }
     file.write_text(json.dumps(language, ensure_ascii=False, indent=2) + "\n")
-    missing = sum(not any(forms(said)) for said in language["texts"].values())
-    return f"{len(texts)} texts, {missing} of them still in English"
+    every = language["sentences"] | language["texts"]
+    missing = sum(not any(forms(said)) for said in every.values())
+    return f"{len(every)} texts, {missing} of them still in English"
 
 
 def forms(said: str | dict[str, str]) -> list[str]:

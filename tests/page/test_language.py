@@ -70,7 +70,12 @@ def test_a_language_has_every_text_and_no_other(file: Path) -> None:
     texts = page_texts.collect()
     language = read(file)
     said = language["texts"]
-    assert language["sentences"] == page_texts.collect_sentences(), "run scripts/page_texts.py"
+    sentences = language["sentences"]
+    assert list(sentences) == page_texts.collect_sentences(), "run scripts/page_texts.py"
+    for text, form in sentences.items():
+        assert form, f"not translated: {text!r}"
+        assert values_of(form) == values_of(text), text
+        assert (form != form.strip()) == (text != text.strip()), text
     assert sorted(texts.keys() - said.keys()) == [], "run scripts/page_texts.py"
     assert sorted(said.keys() - texts.keys()) == [], "run scripts/page_texts.py"
     for text, one in texts.items():
@@ -193,8 +198,7 @@ def make_marked(direction: str) -> dict[str, Any]:
         text: {"one": mark(one), "other": mark(text)} if one else mark(text)
         for text, one in texts.items()
     }
-    sentences = page_texts.collect_sentences()
-    return {"name": "Marked", "dir": direction, "sentences": sentences, "texts": said}
+    return {"name": "Marked", "dir": direction, "texts": said}
 
 
 def mark(text: str) -> str:
@@ -222,7 +226,9 @@ def marked(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[Page]
         reduced_motion="reduce",
     )
     made.set_default_timeout(WAIT_MS)
+    sentences = {text: mark(text) for text in page_texts.collect_sentences()}
     made.route("**/languages/de.json", lambda route: route.fulfill(json=make_marked("rtl")))
+    made.route("**/languages/de.server.json", lambda route: route.fulfill(json=sentences))
     yield made.new_page()
     made.close()
 

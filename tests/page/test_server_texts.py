@@ -30,7 +30,7 @@ page_texts = SimpleNamespace(
 pytestmark = pytest.mark.timeout(240)
 SENTENCES = page_texts.collect_sentences()
 GERMAN: dict[str, str] = msgspec.json.decode((page_texts.LANGUAGES / "de.json").read_bytes())[
-    "texts"
+    "sentences"
 ]
 VALUES = {
     "number": "12",
@@ -56,12 +56,19 @@ JOINED = (
     "Foo; it only reads. Stopped.",
     "Deep work is off. The tasks stay as they are. Nothing is running.",
 )
-NOTICE = "texts => import('/js/language.js').then(({ tNotice }) => texts.map(tNotice))"
-SAY = "texts => import('/js/language.js').then(({ tServer }) => texts.map(tServer))"
-FIND = (
-    "texts => import('/js/language.js')"
-    ".then(({ tServer }) => texts.map((text) => tServer.findTexts(text)))"
-)
+NOTICE = """async (texts) => {
+  const { serverTexts } = await import("/js/language.js");
+  return texts.map((await serverTexts).sayNotice);
+}"""
+SAY = """async (texts) => {
+  const { serverTexts, tServer } = await import("/js/language.js");
+  await serverTexts;
+  return texts.map((text) => tServer(text));
+}"""
+FIND = """async (texts) => {
+  const { serverTexts } = await import("/js/language.js");
+  return texts.map((await serverTexts).findTexts);
+}"""
 
 
 def fill(text: str) -> str:

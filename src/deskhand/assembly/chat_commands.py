@@ -388,8 +388,8 @@ def _explain_unknown(command: Command) -> str:
     near = get_close_matches(name[:64], COMMANDS, 1)
     said = [mark_text("I do not know {command}.").format(command=f"{prefix}{name}")]
     if near:
-        meant = mark_text("Did you mean {command}?")
-        said.append(meant.format(command=f"{prefix}{near[0]}"))
+        meant = mark_text("Did you mean {name}?")
+        said.append(meant.format(name=f"{prefix}{near[0]}"))
     said.append(mark_text("{prefix}help lists what I know.").format(prefix=prefix))
     if prefix == "!":
         said.append(

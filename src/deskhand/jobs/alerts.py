@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ..assembly.host import Host
 from ..types.commit import Change
-from ..types.jobs import Job
+from ..types.jobs import Job, describe_remedy
 from ..types.page_texts import mark_text
 from .ledger import JobRecord, count_alerted_jobs, set_alert_state
 
@@ -64,10 +64,7 @@ def _describe_failure(job: Job, failure: JobFailure, in_a_row: int) -> str:
     if in_a_row > 1:
         often = mark_text("It has failed {times_number} times in a row.")
         failed = f"{failed} {often.format(times_number=in_a_row)}"
-    see = mark_text(
-        "See `deskhand jobs runs {job_name}`; `deskhand jobs disable {off_name}` switches it off."
-    ).format(job_name=job.name, off_name=job.name)
-    return f"{failed}\n{see}"
+    return f"{failed}\n{describe_remedy(job.name)}"
 
 
 async def record_success(host: Host, job: Job, record: JobRecord, key: str) -> list[Change]:

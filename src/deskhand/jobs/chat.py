@@ -80,7 +80,7 @@ class JobsCommand:
             missing = mark_text("You have no job {job}.").format(job=repr(name[:80]))
             if not near:
                 return missing
-            hint = mark_text("Did you mean {job}?").format(job=repr(near[0]))
+            hint = mark_text("Did you mean {name}?").format(name=repr(near[0]))
             return f"{missing} {hint}"
         lines = [_render_heading(view), self._render_timing(view)]
         if view.job is not None:

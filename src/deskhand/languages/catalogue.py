@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-LANGUAGES = Path(__file__).parents[1] / "web" / "static" / "languages"
-"""One file for each language but English, as `js/language.js` reads it."""
+LANGUAGES = Path(__file__).parent
+"""One file for each language but English."""
 MAX_HEADER_CHARS = 500
 
 
@@ -28,19 +28,20 @@ class Formats(msgspec.Struct, frozen=True):
 
 
 class Language(msgspec.Struct, frozen=True):
-    """`name` is its own for itself, `dir` the direction in which it is read; what `texts` do not
-    have is said in English. `sentences` are those of `texts` that the server writes."""
+    """`name` is its own for itself, `dir` the direction in which it is read. `texts` are those of
+    the page, by the English ones, `sentences` what the server writes; what they do not have is said
+    in English."""
 
     code: str = "en"
     name: str = "English"
     dir: str = "ltr"
     formats: Formats = Formats()
-    sentences: tuple[str, ...] = ()
+    sentences: dict[str, str] = {}
     texts: dict[str, str | dict[str, str]] = {}
 
     def say(self, text: str) -> str:
         """The text in this language."""
-        said = self.texts.get(text)
+        said = self.texts.get(text) or self.sentences.get(text)
         return said if isinstance(said, str) and said else text
 
 

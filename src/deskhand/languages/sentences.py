@@ -89,8 +89,8 @@ def say_notice(text: str, language: str) -> str:
 class _Translator:
     def __init__(self, language: Language) -> None:
         self._formats = language.formats
-        self._texts = {text: said for text in language.sentences if (said := language.say(text))}
-        templates = [_read_template(text) for text in language.sentences if "{" in text]
+        self._texts = {text: said for text, said in language.sentences.items() if said}
+        templates = [_read_template(text) for text in self._texts if "{" in text]
         self._templates = sorted(templates, key=lambda each: -sum(map(len, each.pieces)))
         self._through = language.say(_THROUGH)
         self.say_notice = lru_cache(500)(self._say_notice)

@@ -254,10 +254,14 @@ def render_turn_end(principal: Principal, reason: TurnReason, said: str) -> str:
         return said
     why = describe_failure(reason, said).rstrip(".")
     failed = mark_text("The job {job} failed: {why_text}.").format(job=repr(job), why_text=why)
-    see = mark_text(
-        "See `deskhand jobs runs {name}`; `deskhand jobs disable {name2}` switches it off."
-    ).format(name=job, name2=job)
-    return f"{failed}\n{see}"
+    return f"{failed}\n{describe_remedy(job)}"
+
+
+def describe_remedy(job: str) -> str:
+    """What to do about a job that has failed."""
+    return mark_text(
+        "See `deskhand jobs runs {job_name}`; `deskhand jobs disable {off_name}` switches it off."
+    ).format(job_name=job, off_name=job)
 
 
 def session_job_name(session: str) -> str:

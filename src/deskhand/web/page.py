@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from ..languages.catalogue import list_languages
+from ..languages.catalogue import all_languages, list_languages
 from .app import CSP
 from .errors import HttpProblem, error_response
 from .frame import FRAME_PATH, frame_source, make_frame
@@ -78,6 +78,23 @@ def _load_static() -> dict[str, _StaticFile]:
             elif len(data) <= MAX_EAGER_BYTES:
                 static.compress()
             found[file.relative_to(STATIC).as_posix()] = static
+    return found | _load_languages()
+
+
+def _load_languages() -> dict[str, _StaticFile]:
+    """Each language as two files: the first screen needs what the page says, and what the server
+    writes comes behind it."""
+    found = {}
+    for language in all_languages()[1:]:
+        page = {"name": language.name, "dir": language.dir, "texts": language.texts}
+        for name, content in (
+            (language.code, page),
+            (f"{language.code}.server", language.sentences),
+        ):
+            data = msgspec.json.encode(content)
+            etag = f'W/"{sha256(data).hexdigest()[:32]}"'
+            static = found[f"languages/{name}.json"] = _StaticFile(data, "application/json", etag)
+            static.compress()
     return found
 
 

@@ -1,6 +1,6 @@
 // Calls the API: one function for requests, one for event streams.
 
-import { t, tServer } from "./language.js";
+import { serverTexts, t, tServer } from "./language.js";
 
 /** What went wrong, as a sentence. `status` 0: the server was not reached. */
 export class ApiError extends Error {
@@ -62,6 +62,7 @@ async function request(method, path, body, signal) {
   } catch {
     /* no JSON: only the status is known */
   }
+  await serverTexts;
   throw new ApiError(
     answer.status,
     problem.code ?? "",

@@ -1,5 +1,8 @@
 // What the page says, in the language of whoever reads it. The code has the English texts, and
-// `/languages/CODE.json` has for each of them what is said instead. A new language is one such file.
+// `/languages/CODE.json` has for each of them what is said instead. What the server says is in
+// `/languages/CODE.server.json`, which comes behind the first screen.
+
+import { signal } from "./lib.js";
 
 const STORED = "deskhand.language";
 const ENGLISH = "en";
@@ -23,11 +26,10 @@ function pickLanguage() {
   return ENGLISH;
 }
 
-/** The texts of a language. Without them, as when the server is away, the page is in English. */
-async function loadTexts(code) {
-  if (code === ENGLISH) return null;
+/** What this file has. Without it, as when the server is away, the page is in English. */
+async function loadFile(name) {
   try {
-    const answer = await fetch(`/languages/${code}.json`);
+    const answer = await fetch(`/languages/${name}.json`);
     return answer.ok ? await answer.json() : null;
   } catch {
     return null;
@@ -36,7 +38,7 @@ async function loadTexts(code) {
 
 const picked = pickLanguage();
 // Awaited here, so that the modules which import this one may use texts in their constants.
-const loaded = await loadTexts(picked);
+const loaded = picked === ENGLISH ? null : await loadFile(picked);
 const texts = new Map(Object.entries(loaded?.texts ?? {}));
 
 /** The language of the page's texts, and with it of its dates and numbers. */
@@ -67,13 +69,28 @@ export function t(text, values) {
 /** A text that comes from the server or from a list, such as what a setting does. */
 export const tData = (text) => texts.get(text) || text; // empty: not translated yet
 
+const asItCame = (text) => text;
+asItCame.sayNotice = asItCame;
+/** Says what the server says; in English until its texts are here. */
+const server = signal(asItCame);
+
+async function loadServerTexts() {
+  const [code, sentences] = await Promise.all([
+    import("./server-texts.js"),
+    loadFile(`${picked}.server`),
+  ]);
+  if (sentences) server.value = code.makeServerTexts(sentences, locale);
+  return server.value;
+}
+
+/** What says it, once it is said in the reader's language. */
+export const serverTexts = loaded ? loadServerTexts() : Promise.resolve(asItCame);
+
 /** A sentence that the server writes in English, such as when a job runs. */
-export const tServer = loaded?.sentences
-  ? (await import("./server-texts.js")).makeServerTexts(loaded, locale)
-  : (text) => text;
+export const tServer = (text) => server.value(text);
 
 /** What the server says in several sentences and lines, such as the reply to a command. */
-export const tNotice = tServer.sayNotice ?? tServer;
+export const tNotice = (text) => server.value.sayNotice(text);
 
 /** `t` where a value may be an element: a list of what is shown one after the other. */
 export const tRich = (text, values) => fill(tData(text), values);

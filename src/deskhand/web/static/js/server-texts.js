@@ -64,10 +64,11 @@ function matchTemplate({ pieces, names }, text) {
   return values;
 }
 
-/** How to say what the server has said, with the `sentences` and `texts` of a language. */
-export function makeServerTexts({ sentences, texts }, locale) {
-  const exact = new Set(sentences.filter((each) => !each.includes("{")));
-  const templates = sentences
+/** How to say what the server has said, with the `texts` of a language by the English ones. */
+export function makeServerTexts(texts, locale) {
+  const known = Object.keys(texts);
+  const exact = new Set(known.filter((each) => !each.includes("{")));
+  const templates = known
     .filter((each) => each.includes("{"))
     .map(readTemplate)
     .sort((one, two) => two.weight - one.weight);
