@@ -44,6 +44,9 @@ _JOINT_BUTTON_LABELS = {
 }
 _VOICE_NAMES = {"audio/ogg": "voice.ogg", "audio/wav": "voice.wav"}
 
+GONE = mark_text("{file} is no longer there")
+"""What stands in the place of a file whose bytes are deleted."""
+
 Attachment = Image | File | Audio
 """What is sent as bytes beside the words."""
 

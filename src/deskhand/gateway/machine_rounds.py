@@ -13,6 +13,7 @@ from collections.abc import Callable
 from ..config.clock import SteadyClock
 from ..store.base import Store
 from ..types.clock import Clock
+from ..types.page_texts import mark_text
 from ..users.owner_alerts import Alerts
 from . import queries
 
@@ -49,10 +50,10 @@ class MachineRounds:
             rounds = await queries.count_rounds(self._store, now - WINDOW_S, now + WINDOW_S)
             if rounds.count >= most:
                 await self._alert_owners(most, rounds.first)
-                return (
-                    f"programs began {most} rounds within an hour, and nobody wrote; they may go "
-                    "on once somebody writes, or when the hour is over"
-                )
+                return mark_text(
+                    "programs began {count_number} rounds within an hour, and nobody wrote; they "
+                    "may go on once somebody writes, or when the hour is over"
+                ).format(count_number=most)
         self.counted = True
         await self._store.change(
             (
@@ -77,11 +78,21 @@ class MachineRounds:
         """Tell the owners, once each time the limit is reached."""
         busiest = await queries.busiest_programs(self._store, MAX_NAMED)
         named = ", ".join(f"{each.program} ({each.count})" for each in busiest)
-        text = (
-            f"Programs have started {most} turn{'s' * (most > 1)} within an hour, and nobody has "
-            f"written meanwhile: {named}. "
-            "I do not answer programs until somebody writes to me, or the hour is over. "
-            "The limit is `machine_rounds` in the configuration."
+        begun = (
+            mark_text(
+                "Programs have started {count_number} turns within an hour, and nobody has written "
+                "meanwhile: {programs}."
+            )
+            if most > 1
+            else mark_text(
+                "Programs have started 1 turn within an hour, and nobody has written meanwhile: "
+                "{programs}."
+            )
+        ).format(count_number=most, programs=named)
+        waits = mark_text(
+            "I do not answer programs until somebody writes to me, or the hour is over. The limit "
+            "is `machine_rounds` in the configuration."
         )
+        text = f"{begun} {waits}"
         changes = await self._alerts.alert_owners(f"machine rounds:{first}", text)
         await self._store.change(changes)

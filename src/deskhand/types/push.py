@@ -54,6 +54,10 @@ class PushDevices(Protocol):
         service that is not known."""
         ...
 
+    async def use_language(self, person: str, language: str) -> None:
+        """The page of this person is in the language of this code; '' where that is not known."""
+        ...
+
     async def of(self, person: str) -> list[PushDevice]:
         """Those of this person, the latest first."""
         ...

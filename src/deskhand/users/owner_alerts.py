@@ -14,6 +14,7 @@ from ..types.clock import Clock
 from ..types.commit import Change, Outgoing
 from ..types.health import HealthFact
 from ..types.identity import Address
+from ..types.labels import LOCAL
 from ..types.messages import Text
 from ..types.page_texts import mark_text
 from . import queries
@@ -140,4 +141,4 @@ def _alert_state(alert: queries.StoredAlert, now: float) -> State:
 
 def _send_change(key: str, address: Address, text: str, now: float) -> Change:
     # An alert may quote anything, so no address in it is a link.
-    return queries.send_once(Outgoing(key, address, (Text(text),), links=()), now)
+    return queries.send_once(Outgoing(key, address, (Text(text, LOCAL),), links=()), now)

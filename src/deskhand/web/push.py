@@ -22,11 +22,13 @@ class PushKeys(msgspec.Struct, frozen=True):
 
 
 class NewPushDevice(msgspec.Struct, frozen=True):
-    """What `PushSubscription.toJSON()` gives in a browser, and what people call it."""
+    """What `PushSubscription.toJSON()` gives in a browser, what people call it, and the language of
+    its page, as `de`."""
 
     endpoint: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ENDPOINT_CHARS)]
     keys: PushKeys
     label: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    language: Annotated[str, msgspec.Meta(max_length=40)] = ""
 
 
 class PushDeviceView(msgspec.Struct, frozen=True):
@@ -74,6 +76,7 @@ async def add_device(call: Call) -> PushDeviceView:
     subscription = PushSubscription(wanted.endpoint, key, auth)
     known = {each.id for each in await call.web.push.of(call.principal.id)}
     device = await call.web.push.add(call.grant, subscription, wanted.label, call.origin)
+    await call.web.push.use_language(call.principal.id, wanted.language)
     if device.id not in known:
         await call.web.people.add_audit_note(call.principal, "notifications on", device.label)
     return _make_view(device)

@@ -7,9 +7,11 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from ..assembly.host import Host
+from ..languages.catalogue import find_language
 from ..types.errors import ConfigError, Refused
 from ..types.people import Grant
 from ..types.push import PushDevice, PushSubscription
+from ..users.queries import report_language
 from . import queries
 from .notices import INBOX, Notice
 
@@ -76,6 +78,11 @@ class StoredPushDevices:
         old = [queries.drop_device(each.id) for each in others[MAX_DEVICES - 1 :]]
         await self._host.store.change([*old, queries.put_device(device)])
         return device
+
+    async def use_language(self, person: str, language: str) -> None:
+        found = find_language(language)
+        if found is not None:
+            await self._host.store.change([report_language(person, found.code)])
 
     async def of(self, person: str) -> list[PushDevice]:
         return await queries.list_devices(self._host.store, person)

@@ -7,12 +7,20 @@ from urllib.parse import quote
 
 import msgspec
 
+from ..types.page_texts import mark_text
+
 TITLE_CHARS = 80
 BODY_CHARS = 240
 HASH_CHARS = 1000
 AT_ONCE = 3
 """More than so many are told as one."""
 INBOX = "#/inbox"
+INBOX_TAG = "inbox"
+"""The tag of the notification that counts others."""
+_ASKED_ONE = mark_text("1 question waits for you")
+_ASKED = mark_text("{count_number} questions wait for you")
+_FAILED = mark_text("{count_number} failed")
+_FINISHED = mark_text("{count_number} finished")
 
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,21 +56,17 @@ def join_notices(notices: Sequence[Notice]) -> list[Notice]:
     failed = sum(each.has_failed for each in notices)
     finished = len(notices) - asked - failed
     parts = (
-        _count(asked, "question waits for you", "questions wait for you"),
-        _count(failed, "failed", "failed"),
-        _count(finished, "finished", "finished"),
+        _ASKED_ONE if asked == 1 else _ASKED.format(count_number=asked) if asked else "",
+        _FAILED.format(count_number=failed) if failed else "",
+        _FINISHED.format(count_number=finished) if finished else "",
     )
-    said = ", ".join(part for part in parts if part)
+    said = " · ".join(part for part in parts if part)
     last = max(each.at for each in notices)
-    return [Notice("Deskhand", f"{said}.", "inbox", INBOX, last, asked > 0)]
+    return [Notice("Deskhand", said, INBOX_TAG, INBOX, last, asked > 0)]
 
 
 def encode_notice(notice: Notice) -> bytes:
     return msgspec.json.encode(notice)
-
-
-def _count(count: int, one: str, more: str) -> str:
-    return f"{count} {one if count == 1 else more}" if count else ""
 
 
 def _shorten(text: str, limit: int) -> str:

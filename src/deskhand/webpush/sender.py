@@ -5,26 +5,28 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
 
 import anyio
 from msgspec.structs import replace
 
 from ..assembly.host import Host
+from ..languages.sentences import say_notice
 from ..store.base import OpenAsk
 from ..store.queries import find_session_row, inbox_seen_by
 from ..types.errors import DeskhandError, PushFailed, PushGone, PushLater
 from ..types.identity import Principal
+from ..types.page_texts import mark_text
 from ..types.people import People
 from ..types.push import PushDevice
 from ..users.notification_times import NotificationTimes
-from ..users.queries import get_token, notification_times_of
+from ..users.queries import get_token, language_of, notification_times_of
 from ..web.missed_turns import MissedTurn, iter_missed, read_outcome
 from ..web.names import format_session_name
 from . import queries
 from .devices import StoredPushDevices
-from .notices import Notice, join_notices, make_notice
+from .notices import INBOX_TAG, Notice, join_notices, make_notice
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +109,7 @@ class PushSender:
         outcomes = [await self._make_outcome(turn, person) for turn in turns]
         questions = [self._make_question(ask, person) for ask in asks]
         try:
-            for notice in join_notices([*questions, *outcomes]):
+            for notice in await self._localize(join_notices([*questions, *outcomes]), person):
                 await self._devices.open_pusher().push(device, notice)
         except PushGone as error:
             await self._forget(device, str(error))
@@ -191,11 +193,22 @@ class PushSender:
         session = turn.ended.session
         row = await find_session_row(self._host.store, session)
         text = self._host.redact(await read_outcome(self._host.store, turn))
-        said = f"Failed: {text}" if turn.has_failed else text
+        said = mark_text("Failed: {why_text}").format(why_text=text) if turn.has_failed else text
         title = row.title if row is not None else ""
         tag = f"turn-{turn.ended.seq}"
         notice = make_notice(title, said, tag, self._name(session, person), turn.ended.at)
         return replace(notice, has_failed=turn.has_failed)
+
+    async def _localize(self, notices: Sequence[Notice], person: Principal) -> list[Notice]:
+        """In the language of this person, what Deskhand says itself."""
+        host = self._host
+        language = await language_of(host.store, person.id) or host.settings().config.language
+        return [
+            replace(each, body=say_notice(each.body, language))
+            if each.has_failed or each.tag == INBOX_TAG
+            else each
+            for each in notices
+        ]
 
     def _name(self, session: str, person: Principal) -> str:
         return format_session_name(session, person, self._host.settings().agents[0])

@@ -20,10 +20,12 @@ import msgspec
 from msgspec.structs import replace
 from websockets.exceptions import WebSocketException
 
+from ...languages.sentences import say_notice
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Answer, Command, Edit, Inbound
 from ...types.messages import Audio
+from ...types.page_texts import mark_text
 from ..base import (
     Acknowledging,
     Allowing,
@@ -50,7 +52,7 @@ from ..incoming_files import MAX_DOWNLOAD_BYTES
 from ..long_sends import LongSends
 from ..ogg_duration import find_ogg_voice
 from ..only_reader import only_reader
-from ..pieces import Attachment, MessageForm, Piece, find_attachment_name, prepend_note
+from ..pieces import GONE, Attachment, MessageForm, Piece, find_attachment_name, prepend_note
 from ..web_api import ApiFault, WebApi
 from .gateway import Event, Gateway, Resume
 from .history import History
@@ -86,6 +88,7 @@ _PRIVATE, _PRIVATE_REACTIONS, _CONTENT = 1 << 12, 1 << 13, 1 << 15
 _INTENTS = _GUILDS | _MESSAGES | _REACTIONS | _PRIVATE | _PRIVATE_REACTIONS
 _DEFERRED_UPDATE = 6
 _TOKEN = re.compile(r"[\w-]+(?:\.[\w-]+){2}", re.ASCII)
+_TOO_LARGE = mark_text("{file} is larger than the 10 MB that Discord accepts")
 _INSTRUCTIONS = "Text is Markdown; tables become fixed columns, so keep them narrow."
 
 
@@ -377,12 +380,12 @@ class DiscordChannel:
         try:
             data = await self._context.get_blob(file.blob)
         except BlobMissing:
-            why = f"{name[:80]} is no longer there"
+            why = GONE.format(file=name[:80])
         else:
             if len(data) > MAX_FILE_BYTES:
-                why = f"{name[:80]} is larger than the 10 MB that Discord accepts"
+                why = _TOO_LARGE.format(file=name[:80])
         if why:
-            words = prepend_note(piece.words, why)
+            words = prepend_note(piece.words, say_notice(why, outgoing.language))
             return await self._send_text(outgoing, replace(piece, words=words, file=None), i, "")
         voice = find_ogg_voice(data) if isinstance(file, Audio) else None
         if voice is not None and not piece.words.text:  # a note has no place in a voice message

@@ -26,6 +26,7 @@ import msgspec
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Inbound
+from ...types.page_texts import mark_text
 from ..base import (
     Allowing,
     Channel,
@@ -41,6 +42,7 @@ from ..health_record import HealthRecord
 from ..markup import write_html, write_plain
 from ..only_reader import only_reader
 from ..pieces import (
+    GONE,
     Attachment,
     MessageForm,
     find_attachment_name,
@@ -82,6 +84,7 @@ UNREADABLE = (
 _ADDRESS = re.compile(r"[!-;=?A-~]{1,64}@[A-Za-z0-9.-]{1,255}")
 _POLICY = SMTP.clone(max_line_length=998)
 """Folded, a long id would be written in a way that other programs do not read."""
+_TOO_LARGE = mark_text("{file} makes the mail larger than 20 MB, so it is left out")
 _INSTRUCTIONS = (
     "This is mail: answer in whole, with everything that is needed, as people read it later. "
     "Text is Markdown."
@@ -248,7 +251,7 @@ class MailChannel:
             if isinstance(part, Attachment):
                 data, why = await self._load(part, size)
                 size += len(data)
-                notes += [why] if why else []
+                notes += [say_notice(why, outgoing.language)] if why else []
                 files += [] if why else [(part, data)]
         first, *others = pieces or [Rich("", guarded=outgoing.links is not None)]
         for note in reversed(notes):
@@ -304,9 +307,9 @@ class MailChannel:
         try:
             data = await self._context.get_blob(file.blob)
         except BlobMissing:
-            return b"", f"{name} is no longer there"
+            return b"", GONE.format(file=name)
         if before + len(data) > MAX_MAIL_BYTES:
-            return b"", f"{name} makes the mail larger than 20 MB, so it is left out"
+            return b"", _TOO_LARGE.format(file=name)
         return data, ""
 
     # ------------------------------------------------------------------ facts

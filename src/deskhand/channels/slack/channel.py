@@ -17,9 +17,11 @@ import msgspec
 import websockets
 from websockets.exceptions import WebSocketException
 
+from ...languages.sentences import say_notice
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ConfigError, Refused, SendRefused
 from ...types.identity import Address, Edit, Inbound
+from ...types.page_texts import mark_text
 from ...types.reactions import EMOJIS
 from ...types.webhooks import UNREADABLE, WebhookAnswer, WebhookRequest
 from ..base import (
@@ -46,7 +48,7 @@ from ..health_record import HealthRecord
 from ..incoming_files import MAX_DOWNLOAD_BYTES
 from ..long_sends import LongSends
 from ..only_reader import only_reader
-from ..pieces import Attachment, MessageForm, Piece, find_attachment_name, prepend_note
+from ..pieces import GONE, Attachment, MessageForm, Piece, find_attachment_name, prepend_note
 from ..rich_text import Rich
 from ..thread_roots import remember_thread
 from ..web_api import ApiFault, WebApi
@@ -79,6 +81,7 @@ SHORT_S = 3.0
 READ_REACTION = "👀"
 FAULTS = (ApiFault, WebSocketException, TimeoutError, OSError)
 _GONE = ("message_not_found", "cant_update_message", "edit_window_closed")
+_EMPTY = mark_text("{file} is empty, and Slack takes no empty files")
 _INSTRUCTIONS = "Text is Markdown; Slack shows no wide tables, so keep them narrow."
 
 
@@ -345,14 +348,15 @@ class SlackChannel:
     async def _send_file(self, outgoing: Outgoing, file: Attachment) -> str:
         """Share it. An app cannot make an audio clip, but sound can be played where it stands."""
         address = outgoing.address
+        language = outgoing.language
         name = find_attachment_name(file)
         try:
             data = await self._context.get_blob(file.blob)
         except BlobMissing:
-            words = prepend_note(Rich(""), f"{name} is no longer there")
+            words = prepend_note(Rich(""), say_notice(GONE.format(file=name), language))
             return await self._send_text(outgoing, Piece(words), "")
         if not data:
-            words = prepend_note(Rich(""), f"{name} is empty, and Slack takes no empty files")
+            words = prepend_note(Rich(""), say_notice(_EMPTY.format(file=name), language))
             return await self._send_text(outgoing, Piece(words), "")
         about = {"filename": name, "length": len(data)}
         place = await self._call("files.getUploadURLExternal", about)

@@ -20,11 +20,13 @@ from telegram import error as faults
 from telegram.request import HTTPXRequest
 
 from ...languages.catalogue import ENGLISH, all_languages
+from ...languages.sentences import say_notice
 from ...types.commands import COMMANDS
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, Refused, SendRefused
 from ...types.identity import Address, Edit, Inbound
 from ...types.messages import Audio, Image, Text
+from ...types.page_texts import mark_text
 from ...types.people import Identity
 from ...types.webhooks import UNREADABLE, WebhookAnswer, WebhookRequest
 from ..base import (
@@ -48,7 +50,7 @@ from ..health_record import HealthRecord
 from ..long_sends import LongSends
 from ..ogg_duration import find_ogg_voice
 from ..only_reader import only_reader
-from ..pieces import Attachment, MessageForm, Piece, find_attachment_name, prepend_note
+from ..pieces import GONE, Attachment, MessageForm, Piece, find_attachment_name, prepend_note
 from ..rich_text import MAX_TEXT_UNITS, Rich
 from ..webhook import PostedEvents, make_webhook_address
 from .mini_app import make_page_address, read_person
@@ -79,6 +81,7 @@ _TOKEN = re.compile(r"(\d+):[\w-]{5,}", re.ASCII)
 READ_REACTION = "👀"
 READ_TEXT = "I have read this, and take it into account."
 PAGE_BUTTON = "Open"
+_TOO_LARGE = mark_text("{file} is larger than the 50 MB that Telegram accepts")
 _INSTRUCTIONS = "Text is Markdown; people read it on a phone, so keep tables narrow."
 
 
@@ -419,11 +422,10 @@ class TelegramChannel:
         try:
             data = await self._context.get_blob(file.blob)
         except BlobMissing:
-            return await self._send_text(
-                outgoing, prepend_note(words, f"{name} is no longer there"), None, ""
-            )
+            why = say_notice(GONE.format(file=name), outgoing.language)
+            return await self._send_text(outgoing, prepend_note(words, why), None, "")
         if len(data) > MAX_FILE_BYTES:
-            why = f"{name} is larger than the 50 MB that Telegram accepts"
+            why = say_notice(_TOO_LARGE.format(file=name), outgoing.language)
             return await self._send_text(outgoing, prepend_note(words, why), None, "")
         about = placement_options(outgoing) | {
             "filename": name,

@@ -1,7 +1,7 @@
 // Notifications in this browser, also with the page closed: Web Push.
 
 import { call, get } from "./api.js";
-import { t } from "./language.js";
+import { language, t } from "./language.js";
 import { signal } from "./lib.js";
 import { currentUser } from "./state.js";
 
@@ -69,7 +69,7 @@ async function subscribe(manager) {
 }
 
 async function register(subscription) {
-  await call("POST", "/api/push", { ...subscription.toJSON(), label: nameBrowser() });
+  await call("POST", "/api/push", { ...subscription.toJSON(), label: nameBrowser(), language });
   localStorage.setItem(KEY, currentUser.value.user);
 }
 
