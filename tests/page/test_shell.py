@@ -159,3 +159,61 @@ def test_the_slider_and_hits_show_their_words_on_a_phone(page: Page) -> None:
     assert title.evaluate("e => e.scrollWidth <= e.clientWidth")
     page.set_viewport_size({"width": 1280, "height": 720})
     page.get_by_role("switch", name="Developer view").click()
+
+
+SHIFTS = """() => {
+  window.shifted = 0;
+  new PerformanceObserver((list) => {
+    for (const { value, hadRecentInput } of list.getEntries())
+      if (!hadRecentInput) window.shifted += value;
+  }).observe({ type: "layout-shift" });
+}"""
+
+
+def test_a_panel_leaves_room_for_the_conversation(page: Page) -> None:
+    """Where there is none for both, the list of conversations is folded away meanwhile."""
+    say(page, "hello")
+    answer(page, "You said: hello").wait_for()
+    conversations = page.get_by_role("navigation", name="Conversations")
+    page.evaluate(SHIFTS)
+    for width, is_folded in ((1440, False), (1221, False), (1220, True), (1024, True), (768, True)):
+        page.set_viewport_size({"width": width, "height": 768})
+        expect(conversations).to_be_visible()
+        page.wait_for_timeout(100)  # what the size of the window moves is reported by then
+        page.evaluate("window.shifted = 0")
+        page.get_by_role("button", name="Files", exact=True).click()
+        panel = page.get_by_role("complementary", name="Files")
+        panel.get_by_text("notes.txt").wait_for()
+        expect(conversations).to_be_visible(visible=not is_folded)
+        beside, talk = panel.bounding_box(), page.get_by_role("main").bounding_box()
+        assert beside and talk
+        assert talk["width"] >= 480
+        assert talk["x"] + talk["width"] <= beside["x"]
+        assert beside["x"] + beside["width"] <= width
+        page.wait_for_timeout(100)
+        assert page.evaluate("window.shifted") < 0.05
+        page.keyboard.press("Escape")
+        expect(panel).to_have_count(0)
+        expect(page.get_by_role("button", name="Files", exact=True)).to_be_focused()
+
+
+def test_the_folded_list_comes_over_an_open_panel(page: Page) -> None:
+    page.set_viewport_size({"width": 1024, "height": 768})
+    say(page, "where we started")
+    answer(page, "You said: where we started").wait_for()
+    page.get_by_role("button", name="Files", exact=True).click()
+    page.get_by_role("button", name="Show the conversations").click()
+    conversations = page.get_by_role("navigation", name="Conversations")
+    expect(conversations).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(conversations).to_be_hidden()
+    expect(page.get_by_role("complementary", name="Files")).to_be_visible()
+
+    page.get_by_role("button", name="Show the conversations").click()
+    conversations.get_by_role("button", name="New conversation").click()
+    expect(conversations).to_be_hidden()
+    expect(page.get_by_role("heading", name="What should we do")).to_be_visible()
+    expect(page.get_by_role("complementary", name="Files")).to_be_visible()
+    page.get_by_role("button", name="Close the panel").click()
+    expect(conversations).to_be_visible()
+    expect(page.locator(".veil")).to_have_count(0)

@@ -1,4 +1,4 @@
-// The button that shows the list of conversations where the screen is narrow.
+// The button that shows the list of conversations where it is folded away.
 
 import { IconButton } from "./icons.js";
 import { t } from "./language.js";
@@ -9,7 +9,7 @@ export const DrawerButton = () => html`
   <${IconButton}
     name="menu"
     label=${t("Show the conversations")}
-    class="ib only-narrow"
+    class="ib only-folded"
     onClick=${() => {
       drawer.value = true;
     }}

@@ -4,6 +4,7 @@ import { stopTurn } from "./actions.js";
 import { get, post } from "./api.js";
 import { Conversation } from "./conversation.js";
 import { finding } from "./find.js";
+import { folded } from "./folded.js";
 import { formatDateTime } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { countInbox, inboxCount } from "./inbox-count.js";
@@ -27,7 +28,6 @@ import {
   currentUser,
   developer,
   drawer,
-  narrow,
   online,
   palette,
   panel,
@@ -139,6 +139,7 @@ function App() {
       class="app"
       data-view=${developer.value ? "developer" : "simple"}
       data-panel=${panel.value || null}
+      data-list=${folded.value ? "folded" : null}
     >
       <a
         class="skip"
@@ -149,6 +150,7 @@ function App() {
       </a>
       <${Sidebar} />
       ${
+        folded.value &&
         drawer.value &&
         html`
           <div
@@ -159,7 +161,7 @@ function App() {
           ></div>
         `
       }
-      <main class="middle" id="main" inert=${drawer.value && narrow.value}>
+      <main class="middle" id="main" inert=${drawer.value && folded.value}>
         <${Banner} />
         <${Alerts} />
         <${Place} place=${place.place} />
@@ -278,7 +280,7 @@ addEventListener("keydown", (event) => {
   }
   if (event.key === "/" && (event.ctrlKey || event.metaKey || !isTyping(event.target))) {
     event.preventDefault();
-    drawer.value = narrow.value;
+    drawer.value = folded.value;
     requestAnimationFrame(() => document.getElementById("search")?.focus());
   }
   if (event.key === "Escape" && !event.defaultPrevented) closeTopmost();

@@ -1,5 +1,6 @@
 // The side of the page: the search, the list of conversations, and the links to everything else.
 
+import { folded } from "./folded.js";
 import { Icon, IconButton } from "./icons.js";
 import { inboxCount } from "./inbox-count.js";
 import { t, tCount } from "./language.js";
@@ -14,7 +15,6 @@ import {
   developer,
   drawer,
   health,
-  narrow,
   openSession,
   route,
   setTheme,
@@ -38,7 +38,7 @@ export function Sidebar() {
     <nav
       class=${`side ${drawer.value ? "open" : ""}`}
       aria-label=${t("Conversations")}
-      inert=${narrow.value && !drawer.value}
+      inert=${folded.value && !drawer.value}
     >
       <div class="side-top">
         <a class="brand" href="#/" aria-label=${t("Deskhand, a new conversation")}>
@@ -48,7 +48,7 @@ export function Sidebar() {
         <${IconButton}
           name="close"
           label=${t("Close the list")}
-          class="ib only-narrow"
+          class="ib only-folded"
           onClick=${() => {
             drawer.value = false;
           }}

@@ -1,10 +1,11 @@
 // The panel at the right: what belongs to the conversation that is open.
 
+import { folded } from "../folded.js";
 import { IconButton } from "../icons.js";
 import { t } from "../language.js";
 import { useLazyComponent } from "../lazy-component.js";
 import { html, useEffect, useRef } from "../lib.js";
-import { developer, panel, route } from "../state.js";
+import { developer, drawer, panel, route } from "../state.js";
 
 const PANELS = {
   files: [t("Files"), async () => (await import("./files.js")).Files],
@@ -29,7 +30,13 @@ export function SidePanel() {
   }, [id]);
   if (!label || hidden || (!route.value.name && id !== "files" && id !== "options")) return null;
   return html`
-    <aside class=${`panel ${id}`} aria-label=${label} tabindex="-1" ref=${top}>
+    <aside
+      class=${`panel ${id}`}
+      aria-label=${label}
+      tabindex="-1"
+      ref=${top}
+      inert=${drawer.value && folded.value}
+    >
       <header class="panel-head">
         <h2>${label}</h2>
         <span class="grow"></span>
