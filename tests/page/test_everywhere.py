@@ -417,6 +417,20 @@ def test_people_tokens_and_the_phone(page: Page) -> None:
     expect(row).to_have_count(0)
 
 
+def test_the_browser_in_use_is_marked_and_not_revoked(
+    page: Page, desk: Desk, browser: Browser
+) -> None:
+    state_of(browser, desk)
+    page.goto("/#/settings/people")
+    rows = page.get_by_role("listitem").filter(has_text="may: everything")
+    mine = rows.filter(has_text="this browser")
+    expect(mine).to_have_count(1)
+    expect(mine).to_contain_text("You are using it now.")
+    expect(mine.get_by_role("button")).to_have_count(0)
+    others = rows.filter(has_not_text="this browser")
+    expect(others.first.get_by_role("button", name="Revoke")).to_be_visible()
+
+
 def test_signing_out_forgets_everything(page: Page, desk: Desk, browser: Browser) -> None:
     say(page, "remember me")
     page.locator(".did").wait_for()

@@ -268,8 +268,10 @@ async def test_people_over_http(served: Served) -> None:
     assert status == 201 and made["token"]["scopes"] == ["read", "chat", "approve"]
     assert (await ann.get("/api/auth/me"))["user"] == "ann"
     assert {row["user"] for row in await ann.get("/api/tokens")} == {"ann"}
+    assert [row["current"] for row in await ann.get("/api/tokens")] == [True]
     others = await served.owner.get("/api/tokens")
     owners = next(row["id"] for row in others if row["user"] == "owner")
+    assert [row["current"] for row in others if row["user"] == "ann"] == [False]
     assert problem(await ann.ask("DELETE", f"/api/tokens/{owners}")) == (404, "not_found")
     assert (await served.owner.ask("POST", f"/api/tokens/{made['token']['id']}/rotate"))[0] == 200
     assert problem(await ann.ask("GET", "/api/auth/me")) == (401, "unauthenticated")

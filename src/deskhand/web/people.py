@@ -54,6 +54,12 @@ class NewToken(msgspec.Struct, frozen=True):
     days: Annotated[float, msgspec.Meta(gt=0, le=3650)] | None = None
 
 
+class ListedToken(TokenRow, frozen=True):
+    """`current`: the one with which the list is asked for, such as the browser that shows it."""
+
+    current: bool = False
+
+
 class TokenMade(msgspec.Struct, frozen=True):
     """The secret is shown this once."""
 
@@ -146,10 +152,14 @@ async def unlink_identity(call: Call) -> None:
     await people_for(call).unlink(Identity(old.channel, old.external_id, old.account))
 
 
-async def list_tokens(call: Call) -> list[TokenRow]:
+async def list_tokens(call: Call) -> list[ListedToken]:
     """Everybody's for an owner, else one's own."""
     mine = call.principal.id if "owner" not in call.principal.roles else ""
-    return await people_for(call).tokens(call.query.user or mine)
+    own_id = call.grant.token_id if call.grant else ""
+    return [
+        ListedToken(**msgspec.structs.asdict(row), current=row.id == own_id)
+        for row in await people_for(call).tokens(call.query.user or mine)
+    ]
 
 
 async def make_token(call: Call) -> TokenMade:
@@ -308,7 +318,7 @@ ENDPOINTS = (
         list_tokens,
         "List tokens, without their secrets",
         query=OfUser,
-        returns=list[TokenRow],
+        returns=list[ListedToken],
         tag="people",
     ),
     Endpoint(

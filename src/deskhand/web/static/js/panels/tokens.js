@@ -107,24 +107,44 @@ function drawSecret(made, setMade) {
   `;
 }
 
+/** A browser that came by a link has no name of its own: it is called "browser". */
+function nameToken({ kind, name }) {
+  if (kind === "browser" && (!name || name === "browser")) return t("Browser");
+  return name || t("Token");
+}
+
 function drawToken(one, revokeToken) {
   return html`
     <li key=${one.id}>
       <span class="grow">
-        <strong>${one.name || (one.kind === "browser" ? t("Browser") : t("Token"))}</strong>
+        <strong>${nameToken(one)}</strong>
         <span class="small muted">
           ${one.user} ·${" "}
           ${t("may: {what}", { what: SCOPES[one.scopes.join(",")] ?? one.scopes.join(", ") })} ·${" "}
           ${t("used {time}", { time: formatDateTime(one.last_used_at) })}
           ${one.expires_at ? ` · ${t("until {time}", { time: formatDateTime(one.expires_at) })}` : ""}
         </span>
+        ${
+          one.current &&
+          html`
+            <span class="small muted">
+              ${t("You are using it now. To sign out here, use the button below the list of conversations.")}
+            </span>
+          `
+        }
       </span>
-      <span class="tag">${one.kind === "browser" ? t("browser") : t("token")}</span>
-      <${ConfirmButton}
-        label=${t("Revoke")}
-        confirm=${t("Yes, revoke it")}
-        onYes=${() => revokeToken(one.id)}
-      />
+      ${
+        one.current
+          ? html`<span class="tag good">${t("this browser")}</span>`
+          : html`
+              <span class="tag">${one.kind === "browser" ? t("browser") : t("token")}</span>
+              <${ConfirmButton}
+                label=${t("Revoke")}
+                confirm=${t("Yes, revoke it")}
+                onYes=${() => revokeToken(one.id)}
+              />
+            `
+      }
     </li>
   `;
 }
