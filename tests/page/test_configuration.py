@@ -69,6 +69,23 @@ def test_five_groups_hold_every_key_once(page: Page, desk: Desk) -> None:
         expect(row.get_by_text(key, exact=True)).to_have_count(1)
 
 
+def test_a_permission_mode_has_a_name_beside_its_id(page: Page) -> None:
+    open_page(page)
+    row = find(page, "permission_mode")
+    expect(row).to_contain_text("Default: Workspace only (workspace-free)")
+    options = row.get_by_role("combobox").locator("option")
+    assert options.all_inner_texts()[1:] == [
+        "Read only (read-only)",
+        "Ask first (ask-me)",
+        "Workspace only (workspace-free)",
+        "Everything (everything)",
+    ]
+    page.goto("/#/settings/setup")
+    page.locator("#step-permissions").click()
+    mode = page.get_by_role("radio", name="Ask first")
+    expect(mode.locator("code")).to_have_text("ask-me")
+
+
 def test_search_looks_at_keys_and_explanations(page: Page) -> None:
     open_page(page)
     row = find(page, "memory.max_memories")

@@ -111,7 +111,7 @@ def test_from_the_command_to_a_phone(
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("button", name="Next step").click()
     page.get_by_role("radio", name="ask-me").click()
-    expect(page.get_by_role("radio", name="ask-me")).to_have_attribute("aria-checked", "true")
+    expect(page.get_by_role("radio", name="Ask first")).to_have_attribute("aria-checked", "true")
     _meet_on_telegram(page, portal, platform)
 
     page.goto(f"{page.url.partition('#')[0]}#/")

@@ -16,10 +16,10 @@ import {
   svgDataUrl,
   useFetch,
 } from "./parts.js";
+import { BUILT_IN_ROLES, nameRole } from "./policy-names.js";
 import { StepButton } from "./suggestion.js";
 import { Tokens } from "./tokens.js";
 
-const ROLES = ["viewer", "member", "approver", "owner"];
 const SELF = "this is me";
 const userPath = (name) => `/api/users/${encodeURIComponent(name)}`;
 
@@ -165,9 +165,13 @@ function drawPairing(one, { approvePairing, nobody, applyChange }) {
             nobody &&
             html`<option value="">${t("choose a role")}</option><option value=${SELF}>${t("this is me")}</option>`
           }
-          ${ROLES.map(
+          ${BUILT_IN_ROLES.map(
             (role) =>
-              html`<option key=${role} selected=${!nobody && role === "member"}>${role}</option>`,
+              html`
+                <option key=${role} value=${role} selected=${!nobody && role === "member"}>
+                  ${nameRole(role)}
+                </option>
+              `,
           )}
         </select>
         <button class="btn main little">${t("Approve")}</button>
@@ -264,8 +268,10 @@ function drawUserForm(applyChange, setAdding, makeLink) {
       <label class="field">
         <span>${t("Role")}</span>
         <select class="input" name="role">
-          ${ROLES.map(
-            (role) => html`<option key=${role} selected=${role === "member"}>${role}</option>`,
+          ${BUILT_IN_ROLES.map(
+            (role) => html`
+              <option key=${role} value=${role} selected=${role === "member"}>${nameRole(role)}</option>
+            `,
           )}
         </select>
       </label>
@@ -291,8 +297,8 @@ function drawUser(one, applyChange, makeLink) {
       </span>
       ${one.roles.map(
         (role) => html`
-          <span key=${role} class="tag">
-            ${role}
+          <span key=${role} class="tag" title=${role}>
+            ${nameRole(role)}
             ${
               hasScope("admin") &&
               one.roles.length > 1 &&
@@ -300,7 +306,10 @@ function drawUser(one, applyChange, makeLink) {
                 <button
                   type="button"
                   class="x"
-                  aria-label=${t("Take the role {role} from {name}", { role, name: one.name })}
+                  aria-label=${t("Take the role {role} from {name}", {
+                    role: nameRole(role),
+                    name: one.name,
+                  })}
                   onClick=${() =>
                     applyChange(
                       () => call("DELETE", `${userPath(one.name)}/roles/${role}`),
@@ -328,8 +337,8 @@ function drawUser(one, applyChange, makeLink) {
             }}
           >
             <option value="">${t("give a role")}</option>
-            ${ROLES.filter((role) => !one.roles.includes(role)).map(
-              (role) => html`<option key=${role} value=${role}>${role}</option>`,
+            ${BUILT_IN_ROLES.filter((role) => !one.roles.includes(role)).map(
+              (role) => html`<option key=${role} value=${role}>${nameRole(role)}</option>`,
             )}
           </select>
           ${

@@ -4,6 +4,7 @@
 import { capitalize } from "../format.js";
 import { language, t, tData } from "../language.js";
 import { KEYS } from "./keys.js";
+import { nameMode } from "./policy-names.js";
 
 /** The groups, each with the beginnings of its keys. The longest beginning decides. */
 export const GROUPS = [
@@ -170,7 +171,13 @@ export function describeKey(key) {
 
 /** What holds where the key is not set, as it is shown. */
 export const nameDefault = ({ key, without }) =>
-  key.startsWith("agents.") ? t("as for all agents") : tData(without);
+  key.startsWith("agents.") ? t("as for all agents") : tData(nameChoice(key, without));
+
+/** A value that can be chosen, as it is shown: a permission mode has a name beside its id. */
+export const nameChoice = (key, choice) =>
+  key.endsWith("permission_mode") && nameMode(choice) !== choice
+    ? `${nameMode(choice)} (${choice})`
+    : choice;
 
 export function findGroup(key) {
   for (let begin = plainKey(key); begin; begin = begin.slice(0, begin.lastIndexOf("."))) {

@@ -15,6 +15,7 @@ import {
   GROUPS,
   HIDDEN,
   isChanged,
+  nameChoice,
   nameDefault,
   nameSection,
   nameType,
@@ -234,7 +235,7 @@ const Locked = ({ setting }) => html`
       html`
         ${tRich("Now: {value}.", {
           value: html`
-            <code class="wrap">${formatSetting(setting.value) || t("hidden")}</code>
+            <code class="wrap">${nameChoice(setting.key, formatSetting(setting.value)) || t("hidden")}</code>
           `,
         })}${" "}
       `
@@ -295,7 +296,8 @@ function SettingForm({ id, setting, reload }) {
               <select ...${field} value=${text ?? shown} onChange=${edit}>
                 <option value="">${setting.without ? t("Default: {value}", { value: setting.shown.without }) : t("Default")}</option>
                 ${listChoices(choices, shown).map(
-                  (choice) => html`<option key=${choice} value=${choice}>${choice}</option>`,
+                  (choice) =>
+                    html`<option key=${choice} value=${choice}>${nameChoice(key, choice)}</option>`,
                 )}
               </select>
             `

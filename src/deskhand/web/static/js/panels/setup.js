@@ -10,6 +10,7 @@ import { sendMessage } from "../sending.js";
 import { announce, attempt, hasScope } from "../state.js";
 import { NewJob } from "./job-form.js";
 import { Empty, Loaded, Section, submitFields, useFetch } from "./parts.js";
+import { nameMode } from "./policy-names.js";
 import { ChannelStep } from "./setup-channel.js";
 import { ModelStep } from "./setup-model.js";
 
@@ -160,7 +161,7 @@ function Step({ step, title, number, state, about, isOpen, toggle, leave, childr
 function describeStep(step, view) {
   if (step === "model") return t("{model} answers now.", { model: view.model });
   if (step === "person") return view.person;
-  if (step === "permissions") return view.permission_mode;
+  if (step === "permissions") return nameMode(view.permission_mode);
   if (step === "job") return t("At least one is there.");
   const names = view.channels.filter((one) => one.connected).map((one) => one.title);
   return names.join(", ") || view.connected?.name || t("At least one is there.");
@@ -197,7 +198,12 @@ function drawStep(step, view, setView, reload) {
 
 const describeMode = ([name, means]) => [
   name,
-  html`<strong>${name}</strong><span class="small muted">${tData(means)}</span>`,
+  html`
+    <span>
+      <strong>${nameMode(name)}</strong>${" "}<code class="tiny muted">${name}</code>
+    </span>
+    <span class="small muted">${tData(means)}</span>
+  `,
   { class: "option" },
 ];
 
