@@ -241,6 +241,52 @@ def test_five_thousand_conversations_in_the_list(page: Page, crowded: Desk) -> N
     comes_true(page, "/Talk [0-9]{3}/.test(document.activeElement.innerText)")
 
 
+HEADING_IN_SIGHT = """() => {
+  const box = document.querySelector(".side-list").getBoundingClientRect();
+  const top = document.elementFromPoint(box.left + 30, box.top + 12);
+  return top.matches(".side-head") ? top.textContent : top.outerHTML;
+}"""
+WATCH_SHIFTS = """() => {
+  window.shifted = 0;
+  new PerformanceObserver((list) => {
+    for (const { value } of list.getEntries()) window.shifted += value;
+  }).observe({ type: "layout-shift" });
+}"""
+
+
+def test_the_heading_of_the_rows_in_sight_stays_above_them(page: Page, crowded: Desk) -> None:
+    page.reload()
+    conversations = page.get_by_role("navigation", name="Conversations")
+    conversations.get_by_role("link", name="Talk 50 about").wait_for()
+    page.evaluate(WATCH_SHIFTS)
+    box = page.locator(".side-list")
+    box.hover()
+    headings = list[str]()
+    for _ in range(12):
+        page.mouse.wheel(0, 640)
+        page.wait_for_timeout(150)
+        headings.append(page.evaluate(HEADING_IN_SIGHT))
+    assert "This week" in headings
+    assert set(headings) <= {"Today", "Yesterday", "This week"} | {headings[-1]}
+    assert not headings[-1].startswith("<"), headings[-1]
+    assert page.evaluate("window.shifted") < 0.01
+
+    # A row that the keyboard reaches from below stays clear of it.
+    page.evaluate("""() => {
+      const box = document.querySelector(".side-list");
+      const top = box.getBoundingClientRect().top;
+      const rows = [...box.querySelectorAll("a.entry")];
+      rows.find((row) => row.getBoundingClientRect().top > top + 40).focus();
+    }""")
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    page.wait_for_timeout(100)
+    assert page.evaluate("""() => {
+      const row = document.activeElement.getBoundingClientRect();
+      return document.activeElement.contains(document.elementFromPoint(row.left + 9, row.top + 2));
+    }""")
+
+
 def test_a_row_that_has_the_focus_keeps_it_out_of_sight(page: Page, crowded: Desk) -> None:
     """Who scrolls away with the wheel goes on by keyboard from where they were; what they leave is
     let go of."""
