@@ -243,3 +243,37 @@ def test_nothing_stands_in_the_way(looked_at: Page) -> None:
         found[look] = page.evaluate(ALL)
         assert page.evaluate("() => document.querySelector('.scroll').scrollWidth") <= width
     assert not any(found.values()), found
+
+
+WIDE = """```mermaid
+flowchart LR
+  A[A message comes in] --> B[It is read] --> C{Needs approval?} --> D[A person is asked]
+  D --> E[The call is made] --> F[The result is checked] --> G[The answer is written]
+```"""
+SMALL = "```mermaid\nflowchart TD\n  A --> B\n  A --> C\n```"
+
+
+def test_a_wide_diagram_can_be_read_on_a_phone(page: Page) -> None:
+    """In its box it is scrolled sideways, and opened it begins where it begins."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_label("Message to Deskhand").fill(f"say Look:\n\n{WIDE}\n\n{SMALL}\n")
+    page.get_by_role("button", name="Send").click()
+    drawn(page, 2)
+    wide, small = (page.locator(".figure").nth(n) for n in (0, 1))
+    picture = wide.get_by_role("img")
+    scale = "image => image.decode().then(() => image.clientWidth / image.naturalWidth)"
+    assert 0.74 < picture.evaluate(scale) < 0.8
+    scrolled = wide.locator(".drawing").evaluate("""box => {
+      box.scrollLeft = 9999;
+      return [box.scrollLeft > 200, box.scrollHeight - box.clientHeight];
+    }""")
+    assert scrolled == [True, 0]
+    assert small.locator(".drawing").evaluate("box => box.scrollWidth - box.clientWidth") == 0
+    boxes = [each.bounding_box() for each in (wide, small)]
+    assert boxes[0] and boxes[1] and boxes[0]["height"] == boxes[1]["height"]
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+    wide.get_by_role("button", name="Open: ").click()
+    opened = page.get_by_role("dialog").get_by_role("img", name="diagram.svg")
+    box = opened.bounding_box()
+    assert box is not None and 0 <= box["x"] < 30 and box["width"] > 1000

@@ -10,6 +10,8 @@ import { drawChart, fillChart, tableOfChart } from "./chart.js";
 import { drawDiagram } from "./diagram.js";
 
 const DRAW = { mermaid: showDiagram, chart: showChart, svg: showSvg };
+const READABLE_SCALE = 0.75; // text of 16 px is then as small as the smallest of the page
+const BOX_PX = 280; // the height that a picture has in its box
 const diagrams = new Set(); // the boxes with diagrams, which have the colours of the page
 
 /** Draw the figure of this box, whose code is complete. What cannot be drawn stays code. */
@@ -41,8 +43,20 @@ function explainFailure(box, error) {
 
 async function showDiagram(drawing, source, box) {
   const found = await drawDiagram(source, theme.peek() === "dark");
-  drawing.append(makePicture(found.svg, found.words || t("Diagram"), "diagram.svg", true));
+  const picture = makePicture(found.svg, found.words || t("Diagram"), "diagram.svg", true);
+  picture.style.setProperty("--readable", `${readableWidth(found.svg)}px`);
+  drawing.append(picture);
   diagrams.add(box);
+}
+
+/** How wide the text of a diagram can be read. One that is also high has the height of its box. */
+function readableWidth(svg) {
+  const [, , width, height] =
+    /viewBox="([^"]+)"/
+      .exec(svg)?.[1]
+      .split(/[\s,]+/)
+      .map(Number) ?? [];
+  return Math.ceil(width * Math.min(READABLE_SCALE, BOX_PX / height)) || 0;
 }
 
 function showSvg(drawing, source) {
