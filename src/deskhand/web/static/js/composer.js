@@ -28,7 +28,7 @@ import { html, signal, useEffect, useLayoutEffect, useRef } from "./lib.js";
 import { Pickers } from "./pickers.js";
 import { sendMessage } from "./sending.js";
 import { setSessionOptions } from "./session-options.js";
-import { announce, hasScope, online, route } from "./state.js";
+import { announce, hasScope, narrow, online, openSession, panel, route } from "./state.js";
 import { loadDraft, storeDraft } from "./storage.js";
 import { talk } from "./talk.js";
 import { canRecord, phase, stopSpeaking } from "./voice.js";
@@ -58,10 +58,21 @@ const MODES = [
 export const draft = signal("");
 const mode = signal("steer");
 
-/** Put this below what is written in the field. */
-export function addToDraft(text) {
-  draft.value = [draft.value, text].filter(Boolean).join("\n\n");
-  storeDraft(route.value.name, draft.value);
+/** Put this into the message field of the conversation beside, or of a new one: below what is
+ * written there, or `first`. What stands there already is not put there again; nothing is sent. */
+export function addToDraft(text, { first = false } = {}) {
+  const { name, place } = route.value;
+  const written = loadDraft(name);
+  const parts = first ? [text, written] : [written, text];
+  const both = written.includes(text) ? written : parts.filter(Boolean).join("\n\n");
+  storeDraft(name, both);
+  if (place !== "talk") {
+    openSession(""); // the field reads it as it is drawn
+    return;
+  }
+  draft.value = both;
+  if (narrow.value) panel.value = "";
+  document.getElementById("composer")?.focus();
 }
 
 export function Composer() {
