@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 import pytest
@@ -116,6 +117,20 @@ async def test_what_libreoffice_cannot_read_is_said_once() -> None:
         with pytest.raises(ToolError, match="could not draw the document"):
             await office.make_pdf(broken, ".docx", sandbox.open)
     assert len(sandbox.commands) == 1
+
+
+async def test_libreoffice_is_looked_for_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    without = OfficePdfs()
+    program = tmp_path / "soffice"
+    program.touch(mode=0o755)
+    assert OfficePdfs().is_available and not without.is_available
+    with pytest.raises(ToolError, match="LibreOffice is not installed"):
+        await without.make_pdf(word_document("x"), ".docx", Counted().open)
+    program.unlink()
+    assert not OfficePdfs().is_available
 
 
 async def test_a_document_that_is_too_large_is_not_tried() -> None:

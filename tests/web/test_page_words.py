@@ -108,13 +108,18 @@ async def test_an_office_document_is_drawn_as_pages(served: Served) -> None:
     assert (await served.owner.ask("GET", "/api/files/pages?path=../a.docx"))[0] == 403
 
 
+@pytest.fixture
+def no_libreoffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is looked for when Deskhand starts."""
+    monkeypatch.setenv("PATH", "/nowhere")
+
+
 async def test_without_libreoffice_a_line_says_what_to_install(
-    served: Served, monkeypatch: pytest.MonkeyPatch
+    no_libreoffice: None, served: Served
 ) -> None:
     document = Document()
     document.add_paragraph("Dear Ada, come")
     document.save(str(folder(served) / "letter.docx"))
-    monkeypatch.setenv("PATH", "/nowhere")
     found = await served.owner.get("/api/files/preview?path=letter.docx")
     assert not found["drawable"] and "Dear Ada" in found["content"]
     assert found["why"] == INSTALL_OFFICE_NOTE

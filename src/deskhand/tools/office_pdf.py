@@ -54,11 +54,17 @@ def find_soffice() -> str:
 
 class OfficePdfs:
     """Makes PDFs of documents, one at a time, and keeps the latest by the digest of the
-    document."""
+    document. LibreOffice is looked for once: what is installed later is used after a restart."""
 
     def __init__(self) -> None:
+        self._soffice = find_soffice()
         self._turn = anyio.CapacityLimiter(1)
         self._made = OrderedDict[bytes, bytes | str]()
+
+    @property
+    def is_available(self) -> bool:
+        """Whether LibreOffice is installed."""
+        return self._soffice != ""
 
     async def make_pdf(self, data: bytes, ending: str, sandbox: OpenSandbox) -> bytes:
         """The document as PDF. Raises ToolError with a sentence that says why there is none."""
@@ -66,7 +72,7 @@ class OfficePdfs:
         async with self._turn:
             made = self._made.pop(digest, None)
             if made is None:
-                made = await _convert(data, ending, sandbox)
+                made = await _convert(data, ending, sandbox, soffice=self._soffice)
             self._made[digest] = made
             while sum(len(each) for each in self._made.values()) > MAX_KEPT_BYTES:
                 self._made.popitem(last=False)
@@ -75,7 +81,7 @@ class OfficePdfs:
         return made
 
 
-async def _convert(data: bytes, ending: str, sandbox: OpenSandbox) -> bytes | str:
+async def _convert(data: bytes, ending: str, sandbox: OpenSandbox, *, soffice: str) -> bytes | str:
     """The PDF, or why the document cannot be one. Raises ToolError for what another try could
     change."""
     if len(data) > MAX_DOCUMENT_BYTES:
@@ -87,7 +93,7 @@ async def _convert(data: bytes, ending: str, sandbox: OpenSandbox) -> bytes | st
             said.extend(piece)
 
     try:
-        ended = await (await sandbox()).run(_make_command(data, ending), on_output)
+        ended = await (await sandbox()).run(_make_command(data, ending, soffice=soffice), on_output)
     except SandboxError as error:
         raise ToolError(
             f"documents are only drawn in the sandbox, which is not available: {error}"
@@ -103,8 +109,7 @@ async def _convert(data: bytes, ending: str, sandbox: OpenSandbox) -> bytes | st
     return f"LibreOffice could not draw the document{why and f': {why}'}"
 
 
-def _make_command(data: bytes, ending: str) -> SandboxCommand:
-    soffice = find_soffice()
+def _make_command(data: bytes, ending: str, *, soffice: str) -> SandboxCommand:
     if not soffice:
         raise ToolError("LibreOffice is not installed")
     asked = msgspec.json.encode({"soffice": soffice, "ending": ending})

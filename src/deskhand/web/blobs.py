@@ -111,7 +111,9 @@ async def preview(call: Call) -> PreviewView:
         return found
     scope = await call.web.admin.tool_scope(session.partition("/")[0])
     async with call.web.pdf_limiter:
-        return await complete_preview(found, data, scope.host.open_sandbox)
+        return await complete_preview(
+            found, data, scope.host.open_sandbox, has_office=call.web.office.is_available
+        )
 
 
 async def get_blob_page(call: Call) -> Response:

@@ -244,8 +244,9 @@ async def get_preview(call: Call) -> PreviewView:
     if not is_incomplete(view, found.data):
         return view
     data = (await read_file(call, agent, path, MAX_DOCUMENT_BYTES + 1)).data
+    sandbox = await find_sandbox(call, agent)
     async with call.web.pdf_limiter:
-        return await complete_preview(view, data, await find_sandbox(call, agent))
+        return await complete_preview(view, data, sandbox, has_office=call.web.office.is_available)
 
 
 async def preview_file(call: Call, agent: str, path: str) -> PreviewView:

@@ -15,7 +15,7 @@ import msgspec
 from ..sandbox.base import Sandbox
 from ..tools.convert import ConversionRequest, convert_document
 from ..tools.documents.kinds import detect_kind
-from ..tools.office_pdf import find_ending, find_soffice
+from ..tools.office_pdf import find_ending
 from ..tools.pdf_pages import draw_page, read_page_sizes
 from ..types.errors import ToolError
 from .errors import bad_request, to_sentence
@@ -29,7 +29,8 @@ DOCUMENTS = frozenset({"docx", "xlsx", "pptx", "odf", "epub", "rtf"})
 DOCUMENT_NOTE = "This is the text of the document, without its layout and pictures."
 INSTALL_OFFICE_NOTE = (
     "This is the text of the document, without its layout and pictures. To see its pages here, "
-    "install LibreOffice where Deskhand runs (Debian and Ubuntu: libreoffice-nogui)."
+    "install LibreOffice where Deskhand runs (Debian and Ubuntu: libreoffice-nogui) and restart "
+    "Deskhand."
 )
 _DOCUMENT_STARTS = (b"PK\x03\x04", b"{\\rtf")
 ROWS = 500
@@ -187,10 +188,14 @@ def is_incomplete(view: PreviewView, data: bytes) -> bool:
 
 
 async def complete_preview(
-    view: PreviewView, data: bytes, sandbox: Callable[[], Awaitable[Sandbox]]
+    view: PreviewView,
+    data: bytes,
+    sandbox: Callable[[], Awaitable[Sandbox]],
+    *,
+    has_office: bool,
 ) -> PreviewView:
     """The view of a PDF with its pages, and of another document with its text; where there is
-    none, with why."""
+    none, with why. `has_office`: LibreOffice can draw the pages of documents."""
     if view.kind == "pdf":
         return await _add_pages(view, data, sandbox)
     if detect_kind(data, name=view.name) not in DOCUMENTS:
@@ -201,7 +206,7 @@ async def complete_preview(
         return msgspec.structs.replace(view, kind="none", why=to_sentence(str(error)))
     text = found.text[:PREVIEW_BYTES]
     is_office = find_ending(data, view.name) != ""
-    drawable = is_office and find_soffice() != ""
+    drawable = is_office and has_office
     return msgspec.structs.replace(
         view,
         kind="markdown",
