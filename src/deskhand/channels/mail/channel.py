@@ -23,6 +23,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import anyio.to_thread
 import msgspec
 
+from ...languages.sentences import say_notice
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Inbound
