@@ -25,11 +25,11 @@ from .test_view import call as tool_call
     ("names", "configured", "heard"),
     [
         ({}, "en", "Stopped."),
-        ({}, "de", "Angehalten."),
-        ({"LANG": "de_AT.UTF-8"}, "en", "Angehalten."),
+        ({}, "de", "Gestoppt."),
+        ({"LANG": "de_AT.UTF-8"}, "en", "Gestoppt."),
         ({"LANG": "de_AT.UTF-8", "LC_ALL": "en_US.UTF-8"}, "en", "Stopped."),
-        ({"LANG": "en_US.UTF-8", "LC_MESSAGES": "de"}, "en", "Angehalten."),
-        ({"LANG": "C.UTF-8"}, "de", "Angehalten."),
+        ({"LANG": "en_US.UTF-8", "LC_MESSAGES": "de"}, "en", "Gestoppt."),
+        ({"LANG": "C.UTF-8"}, "de", "Gestoppt."),
         ({"LANG": "../../x"}, "en", "Stopped."),
     ],
 )
@@ -59,7 +59,7 @@ def test_a_conversation_in_german() -> None:
     assert "Erlauben?" in view.render_live(5)[0] and "n nein" in view.render_live(5)[0]
     assert "einmal erlaubt" in see(e.ApprovalAnswered(1, "ask_1", "once", ME, 0.0))
     assert "keine Ausgabe" in see(finished(""))
-    assert "Angehalten." in see(e.TurnEnded("stopped", (1,), "Stopped."))
+    assert "Gestoppt." in see(e.TurnEnded("stopped", (1,), "Stopped."))
     assert "heißt „Rex“" in see(
         e.CommandRun(1, ME, "title", "Rex", "This conversation is called “Rex”.")
     )

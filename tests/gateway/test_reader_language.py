@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ class Chat:
 
 @asynccontextmanager
 async def chat_at(
-    home: Path, script: Script | None = None, **config: object
+    home: Path, script: Script | None = None, **config: Any
 ) -> AsyncIterator[Chat]:
     desk = JobDesk(home, script, **config)
     channel = MemoryChannel()

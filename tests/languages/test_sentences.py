@@ -12,9 +12,9 @@ from deskhand.languages.sentences import say_notice
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("Stopped.", "Angehalten."),
-        ("Nothing is running.\nStopped.", "Es läuft nichts.\nAngehalten."),
-        ("  • Stopped.", "  • Angehalten."),
+        ("Stopped.", "Gestoppt."),
+        ("Nothing is running.\nStopped.", "Es läuft nichts.\nGestoppt."),
+        ("  • Stopped.", "  • Gestoppt."),
         (
             "Deep work is off. The tasks stay as they are.",
             "Gründliche Arbeit ist aus. Die Aufgaben bleiben, wie sie sind.",

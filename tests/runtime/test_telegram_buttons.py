@@ -83,6 +83,32 @@ async def test_a_turn_is_stopped_and_tried_again(world: World) -> None:
         assert world.chats.last(ANN).buttons == [], "it read a file, and changed none"
 
 
+async def test_a_german_is_written_to_in_german(world: World) -> None:
+    """As their Telegram says; what is to be approved stays byte for byte."""
+    world.chats.person(ANN)["language_code"] = "de"
+    world.model = calling("read_file", path="tax.pdf")
+    async with world.running():
+        world.chats.says(ANN, "what do I owe?")
+        await until(lambda: said(world, "Liest tax.pdf"))
+        line = world.chats.last(ANN)
+        assert line.buttons == ["Stoppen"]
+        stop = data_of(line, "Stoppen")
+        world.chats.presses(ANN, line, "Stoppen")
+        await until(lambda: said(world, "Gestoppt."))
+        assert world.chats.last(ANN).buttons == ["Noch einmal versuchen"]
+        late = world.chats.forges(ANN, line, stop)
+        assert await answered(world, late) == "Dieser Knopf ist veraltet, also ist nichts passiert."
+
+        world.model = calling("act", text="Stopped.")
+        world.chats.says(ANN, "do it")
+        await until(lambda: said(world, "Das erlauben?"))
+        asked = world.chats.last(ANN)
+        assert 'act {"text":"Stopped."}' in asked.text and "Grund der Frage" in asked.text
+        assert asked.buttons == ["Ja, einmal", "Immer", "Nein", "Nie"]
+        world.chats.presses(ANN, asked, "Nein")
+        await until(lambda: said(world, "Nicht erlaubt: ann sagt nein"))
+
+
 async def test_a_late_press_disturbs_no_other_turn(world: World) -> None:
     world.model = calling("read_file", path="tax.pdf")
     async with world.running():

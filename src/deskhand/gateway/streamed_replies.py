@@ -260,7 +260,9 @@ class Drafts:
                 self._free_at = {each: at for each, at in self._free_at.items() if at > now}
             self._free_at[place] = now + pause_s
             # Only the whole answer is checked, so until then no link leads anywhere.
-            parts = (Text(text, LOCAL) if live.of_work else Text(text),)
+            parts: tuple[Text, ...] = (Text(text),)
+            if live.of_work:
+                parts = (Text(text.removesuffix(GOES_ON), LOCAL), Text(GOES_ON))
             outgoing = Outgoing(
                 key,
                 live.address,
