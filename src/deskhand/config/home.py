@@ -75,6 +75,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.process / "deskhand.sock"
 
     @property
+    def editors(self) -> Path:
+        """The sockets of the editors that have conversations open, for all processes."""
+        return self.state / "editors"
+
+    @property
     def anchors(self) -> Path:
         return self.state / "anchor.jsonl"
 

@@ -17,6 +17,7 @@ import msgspec
 from acp.schema import (
     AgentCapabilities,
     AllowedOutcome,
+    ClientCapabilities,
     CloseSessionResponse,
     EmbeddedResourceContentBlock,
     ImageContentBlock,
@@ -57,6 +58,7 @@ from ..types.events import (
 from ..types.identity import Address, Answer, Body, Inbound, Principal, Said, session_key
 from ..types.labels import OWNER, Label
 from ..types.messages import Image, Message, Part, Text
+from .file_server import EditorFileServer, OpenFolder
 from .updates import APPROVALS, Updates, make_plan
 
 CHANNEL = "terminal"
@@ -96,12 +98,20 @@ class EditorAgent:
         self._owner = owner
         self._sessions: dict[str, EditorSession] = {}
         self._client: Any = None
+        self.files = EditorFileServer(app.settings.home)
 
     def on_connect(self, conn: Any) -> None:
         """Called by the SDK with what speaks to the editor."""
         self._client = conn
+        self.files.set_client(conn)
 
-    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: ClientCapabilities | None = None,
+        **_: Any,
+    ) -> InitializeResponse:
+        self.files.set_capabilities(client_capabilities)
         return InitializeResponse(
             protocol_version=min(protocol_version, acp.PROTOCOL_VERSION),
             agent_info=Implementation(
@@ -125,6 +135,8 @@ class EditorAgent:
         key = session_key(self._agent, Address(CHANNEL, chat=name))
         opened = EditorSession(name, key, cwd, wants_folder=not await self._reaches(cwd))
         self._sessions[name] = opened
+        folder = await anyio.Path(cwd.replace("\0", "")).resolve()
+        await self.files.open(OpenFolder(name, key, str(folder)))
         return opened
 
     async def _reaches(self, cwd: str) -> bool:
@@ -158,6 +170,7 @@ class EditorAgent:
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         self._sessions.pop(session_id, None)
+        self.files.close(session_id)
         return CloseSessionResponse()
 
     @property
@@ -182,6 +195,7 @@ class EditorAgent:
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         if session_id in self._sessions:
+            self.files.stop(session_id)
             await self._app.door.stop(self._sessions[session_id].key, self._owner)
 
     def _inbound(self, opened: EditorSession, body: Body) -> Inbound:
@@ -347,4 +361,8 @@ class EditorAgent:
 
 async def serve_editor(app: App, agent: str, owner: Principal) -> None:
     """Speak with the editor over standard input and output, until it has gone."""
-    await acp.run_agent(EditorAgent(app, agent, owner))  # type: ignore[arg-type]
+    served = EditorAgent(app, agent, owner)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(served.files.run)
+        await acp.run_agent(served)  # type: ignore[arg-type]
+        tasks.cancel_scope.cancel()

@@ -13,8 +13,8 @@ import logging
 import os
 import socket
 import struct
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
 from pathlib import Path
 from time import monotonic
 
@@ -27,6 +27,7 @@ from ..types.errors import DeskhandError
 from ..types.events import Recorded
 from ..types.health import Health
 from ..types.identity import Principal
+from ..types.unix_sockets import short_socket_path
 from .feed import FeedReader, Tap
 from .unix_stream import UnixStream, connect_unix, serve_unix
 
@@ -37,8 +38,6 @@ ASK_S = 5.0
 LINE_BYTES = 16_000_000
 """A follower that gets a longer line reads the log instead."""
 RETRY_S = 1.0
-PATH_BYTES = 100
-"""The longest path of a socket that every kernel accepts (108 on Linux, 104 on macOS)."""
 
 
 class SocketRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -66,19 +65,6 @@ _decode = msgspec.json.Decoder(SocketFrame).decode
 Follow = Callable[[str, Principal, int], AsyncGenerator[Recorded | Progress]]
 
 
-@contextmanager
-def _short_path(path: Path) -> Iterator[str]:
-    """A path to this socket that is short enough for the kernel, however deep its folder is."""
-    if len(os.fsencode(path)) <= PATH_BYTES or not Path("/proc/self/fd").is_dir():
-        yield str(path)
-        return
-    fd = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{fd}/{path.name}"
-    finally:
-        os.close(fd)
-
-
 async def serve_socket(
     path: Path, follow: Follow, health: Callable[[], Awaitable[Health]], uid: int | None = None
 ) -> None:
@@ -88,7 +74,7 @@ async def serve_socket(
 
     async def answer(stream: UnixStream) -> None:
         async with stream:
-            if not _is_peer_user(user, stream):
+            if not is_peer_user(user, stream):
                 log.warning(
                     "Refused another user of this machine who tried to follow conversations."
                 )
@@ -96,11 +82,11 @@ async def serve_socket(
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await _answer(stream, follow, health)
 
-    with _short_path(path) as short:
+    with short_socket_path(path) as short:
         await serve_unix(short, answer)
 
 
-def _is_peer_user(user: int, stream: UnixStream) -> bool:
+def is_peer_user(user: int, stream: UnixStream) -> bool:
     """Whether the peer is this user. When the kernel does not say, the permissions of the file
     decide."""
     peer = getattr(socket, "SO_PEERCRED", None)
@@ -234,7 +220,7 @@ class SocketTap:
         self._tried_at = monotonic()
         lines = _Lines(self._follower)
         try:
-            with _short_path(self._path) as short:
+            with short_socket_path(self._path) as short:
                 await asyncio.get_running_loop().create_unix_connection(lambda: lines, short)
         except OSError:
             return
@@ -250,7 +236,7 @@ class SocketTap:
 async def ask_health(path: Path) -> Health | None:
     """The health of the driving process, or None when it does not answer within ASK_S."""
     try:
-        with anyio.fail_after(ASK_S), _short_path(path) as short:
+        with anyio.fail_after(ASK_S), short_socket_path(path) as short:
             async with connect_unix(short) as stream:
                 await stream.send(_encode(SocketRequest()) + b"\n")
                 return _decode(

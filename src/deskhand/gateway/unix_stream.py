@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import anyio
@@ -74,25 +74,42 @@ def connect_unix(path: str) -> UnixStream:
     return UnixStream(raw)
 
 
-async def serve_unix(path: str, answer: Callable[[UnixStream], Coroutine[Any, Any, None]]) -> None:
-    """Serve each connection in a task of its own, until cancelled. Replaces what is at `path`; only
-    this user may open it. Raises OSError."""
+@contextmanager
+def listen_unix(path: str) -> Iterator[socket.socket]:
+    """Listen at `path`, in place of what is there; only this user may open it. At the end it is
+    removed, unless another has taken its place. Raises OSError."""
     with suppress(FileNotFoundError):
         os.unlink(path)  # noqa: PTH108 -- a path of ours, as a string
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as raw:
         raw.setblocking(False)
         raw.bind(path)
+        own = os.stat(path)  # noqa: PTH116
         os.chmod(path, 0o600)  # noqa: PTH101
         raw.listen(BACKLOG)
         try:
-            async with anyio.create_task_group() as tasks:
-                while True:
-                    try:
-                        taken, _ = raw.accept()
-                    except BlockingIOError:
-                        await anyio.wait_readable(raw)
-                    else:
-                        tasks.start_soon(answer, UnixStream(taken))
+            yield raw
         finally:
             with suppress(FileNotFoundError):
-                os.unlink(path)  # noqa: PTH108
+                if os.path.samestat(os.stat(path), own):  # noqa: PTH116
+                    os.unlink(path)  # noqa: PTH108
+
+
+async def accept_connections(
+    raw: socket.socket, answer: Callable[[UnixStream], Coroutine[Any, Any, None]]
+) -> None:
+    """Serve each connection in a task of its own, until cancelled."""
+    async with anyio.create_task_group() as tasks:
+        while True:
+            try:
+                taken, _ = raw.accept()
+            except BlockingIOError:
+                await anyio.wait_readable(raw)
+            else:
+                tasks.start_soon(answer, UnixStream(taken))
+
+
+async def serve_unix(path: str, answer: Callable[[UnixStream], Coroutine[Any, Any, None]]) -> None:
+    """Serve each connection in a task of its own, until cancelled. Replaces what is at `path`; only
+    this user may open it. Raises OSError."""
+    with listen_unix(path) as raw:
+        await accept_connections(raw, answer)

@@ -50,7 +50,9 @@ class ToolWiring:
             ground.sandbox,
             net=ground.net,
             undo=lambda: self._config.undo,
-            outward=Outward(egress.open_network, ground.redact, self.background),
+            outward=Outward(
+                egress.open_network, ground.redact, self.background, editors=home.editors
+            ),
         )
         self.effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
         self.diffs = Diffs(ground.store, ground.open_scope)

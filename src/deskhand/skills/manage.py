@@ -101,7 +101,7 @@ class ManageSkill:
         text = _make_file(given)
         folder = own.inner if own is not None else f"skills/{given.name}"
         path = f"{folder}/{FILE_NAME}"
-        rows = await write_undoable(MANAGE_SKILL, path, text, context, context.label)
+        written = await write_undoable(MANAGE_SKILL, path, text, context, context.label)
         verb = "created" if own is None else "updated"
         words = f"ok, {verb} {path}; it can be used now"
         lines = text.count(b"\n")
@@ -110,7 +110,7 @@ class ManageSkill:
                 f"\n[it has {lines} lines: more than {LONG_LINES} are too many to be read each "
                 "time; move details into references/]"
             )
-        return replace(make_result(words, call_label(context)), changes=rows)
+        return replace(make_result(words, call_label(context)), changes=written.rows)
 
     async def _delete(self, own: Skill, context: Context) -> Done:
         """In the sandbox: a folder on the way may be a link to somewhere else by now."""

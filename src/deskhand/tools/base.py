@@ -159,7 +159,8 @@ class ToolScope(msgspec.Struct, frozen=True, kw_only=True):
     (session, path), which version of a file the model has read. `net` fetches from the public web.
     `shadow` knows how the workspace was, so that what changes can be undone. `owned` are those of
     the folders beside the workspace that are a person's and may be written, `untold` the sessions
-    that have written there and not said so yet.
+    that have written there and not said so yet. `editors` has the sockets of the editors that have
+    conversations open.
     """
 
     folder: Path
@@ -172,6 +173,7 @@ class ToolScope(msgspec.Struct, frozen=True, kw_only=True):
     shadow: FileSnapshots | None = None
     owned: tuple[Allowed, ...] = ()
     untold: set[str] = msgspec.field(default_factory=set)
+    editors: Path | None = None
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,10 +18,17 @@ from ..types.commit import Change
 from ..types.errors import ToolError
 from ..types.labels import LOCAL, Label, join_labels
 from .aliases import TOOL_ALIASES as TOOLS_ELSEWHERE
-from .base import Context, Done, call_label, make_result
+from .base import Context, Done, ToolScope, call_label, make_result
 from .convert import MAX_DOCUMENT_BYTES, ConversionRequest, convert_document
 from .define import tool
 from .documents.kinds import KIND_NAMES, detect_kind
+from .editor_files import (
+    EditorError,
+    add_unsaved,
+    find_editor,
+    mark_uncertain,
+    open_editor_write,
+)
 from .edits import BOM, Replacement, apply_edits
 from .label_marks import listing_label, load_marks
 from .output import make_bounded_result
@@ -36,6 +43,7 @@ DOCUMENT_BYTES = MAX_DOCUMENT_BYTES
 DOCUMENT_KINDS = ("pdf", "docx", "xlsx", "pptx", "odf", "epub")
 """What read_file gives the text of. Everything else is as it is: source, or refused."""
 BINARY_CHECK_BYTES = 1024
+FORMATTED_TEXT = "\n[the editor has formatted it; read it again before you edit it]"
 MAX_REMEMBERED = 2000
 """Files of which the version that a model has read is remembered, over all sessions of an agent."""
 
@@ -83,16 +91,16 @@ async def write_file(
         )
     data = _new_content(before.data if before is not None else None, content, mode)
     label = await _written_label(before if mode == "append" else None, context)
-    rows = await write_undoable("write_file", path, data, context, label)
+    written = await write_undoable("write_file", path, data, context, label, before)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     verb = "added to" if mode == "append" else "replaced"
     if before is None:
         verb = "created"
     result = make_result(
-        f"ok, {verb} {path}: {lines} lines, {len(data)} bytes",
+        f"ok, {verb} {path}: {lines} lines, {len(data)} bytes{written.remark}",
         join_labels((call_label(context), label)),
     )
-    return msgspec.structs.replace(result, changes=rows)
+    return msgspec.structs.replace(result, changes=written.rows)
 
 
 @tool(effect="local_write", replay="never")
@@ -117,10 +125,11 @@ async def edit_file(
     if after == before.data:
         raise ToolError(f"this would not change {path!r}")
     label = await _written_label(before, context)
-    rows = await write_undoable("edit_file", path, after, context, label)
+    written = await write_undoable("edit_file", path, after, context, label, before)
     places = f" in {len(edits)} places" if len(edits) > 1 else ""
-    result = make_result(f"ok, {path} changed{places}", join_labels((call_label(context), label)))
-    return msgspec.structs.replace(result, changes=rows)
+    words = f"ok, {path} changed{places}{written.remark}"
+    result = make_result(words, join_labels((call_label(context), label)))
+    return msgspec.structs.replace(result, changes=written.rows)
 
 
 def _number_lines(path: str, data: bytes, start_line: int, end_line: int) -> tuple[str, str]:
@@ -188,15 +197,19 @@ class Rewrite(msgspec.Struct, frozen=True):
     after: bytes
 
 
-def plan_rewrite(name: str, arguments: msgspec.Raw, files: Workspace) -> PlannedEdit | None:
-    """What a call of write_file or edit_file is to make, with its file as it is now; None for other
-    tools. It blocks. Raises ToolError where the call would fail, or the file is too large to look
-    at."""
+def plan_rewrite(
+    name: str, arguments: msgspec.Raw, reach: ToolScope, session: str
+) -> PlannedEdit | None:
+    """What a call of write_file or edit_file is to make, with its file as it is now, in the editor
+    too; None for other tools. It blocks. Raises ToolError where the call would fail, or the file is
+    too large to look at."""
     tool = {"write_file": write_file, "edit_file": edit_file}.get(TOOLS_ELSEWHERE.get(name, name))
     if tool is None:
         return None
     given = tool.decode_values(arguments)
-    before = _read_current(given["path"], files)
+    before = _read_current(given["path"], reach.files)
+    if before is not None:
+        before = add_unsaved(before, find_editor(reach, session), reach)
     return PlannedEdit(given["path"], given, before, tool is edit_file)
 
 
@@ -284,13 +297,19 @@ async def _read_or_none(
     """The file with `most` of its bytes, or None where there is none. Raises ToolError where it may
     not be read, or not written where it is `to_write`."""
     try:
-        return await anyio.to_thread.run_sync(
+        opened = await anyio.to_thread.run_sync(
             partial(context.reach.files.read_opened, path, most, to_write=to_write)
         )
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
         raise
+    editor = find_editor(context.reach, context.session)
+    if editor is None:
+        return opened
+    return await anyio.to_thread.run_sync(
+        add_unsaved, opened, editor, context.reach, context.key, abandon_on_cancel=True
+    )
 
 
 def _find_similar(path: str, context: Context) -> Place | None:
@@ -305,27 +324,50 @@ def _find_similar(path: str, context: Context) -> Place | None:
     return listed.place_of(plain[near[0]]) if near else None
 
 
+class WrittenFile(msgspec.Struct, frozen=True):
+    """The rows that undo it, and a remark on it for the model, or ''."""
+
+    rows: tuple[Change, ...]
+    remark: str = ""
+
+
 async def write_undoable(
-    tool: str, path: str, data: bytes, context: Context, label: Label
-) -> tuple[Change, ...]:
-    """Write the file, which has this label then; returns the rows that undo it. What was there is
-    on disk before it is touched. Of a skill the earlier versions are kept."""
+    tool: str,
+    path: str,
+    data: bytes,
+    context: Context,
+    label: Label,
+    before: OpenedFile | None = None,
+) -> WrittenFile:
+    """Write the file, which has this label then. What was there is on disk before it is touched. Of
+    a skill the earlier versions are kept. `before` is what the new content was made of."""
     write = context.reach.files.write
     further: Sequence[tuple[str, bytes]] = ()
     kept_label = label
     if skill := find_skill_file(path, context):
-        before = await _read_or_none(path, context, to_write=True)
-        old = before.data if before is not None else None
+        former = await _read_or_none(path, context, to_write=True)
+        old = former.data if former is not None else None
         further = await anyio.to_thread.run_sync(make_history_files, skill, old, data, context)
-        if before is not None:
-            kept_label = join_labels((label, await _opened_label(before, context)))
-    rows = await change_file(context, tool, path, partial(write, path, data), label)
+        if former is not None:
+            kept_label = join_labels((label, await _opened_label(former, context)))
+    writing = await open_editor_write(path, data, before, context)
+    remark = ""
+    if writing is None:
+        rows = await change_file(context, tool, path, partial(write, path, data), label)
+    else:
+        try:
+            rows = await change_file(context, tool, path, writing.write, label)
+        except EditorError:
+            await mark_uncertain(writing, context)
+            raise
+        if not await anyio.to_thread.run_sync(writing.is_as_given):
+            remark = FORMATTED_TEXT
     for kept, content in further:
         with suppress(ToolError):  # the skill itself is written, and that is what was asked for
             act = partial(write, kept, content)
             rows += await change_file(context, tool, kept, act, kept_label)
     _remember_version(path, data, context)
-    return rows
+    return WrittenFile(rows, remark)
 
 
 def _remember_version(path: str, data: bytes, context: Context) -> None:

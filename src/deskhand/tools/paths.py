@@ -335,6 +335,17 @@ class Workspace:
             os.fsync(folder)
         return real
 
+    def prepare_write(self, path: str) -> str:
+        """Check that a file may be written there, as `write` does, and make its folders. Returns
+        its real path."""
+        with (
+            self._open_parent(path, approved=False, make=True) as (folder, name),
+            _translate_errors(path),
+        ):
+            with suppress(FileNotFoundError):
+                _check_replaceable(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
+            return f"{descriptor_path(folder)}/{name}"
+
     def make_folder(self, path: str) -> None:
         """Make the folder and its parents, where they are missing."""
         with self._open_parent(f"{path.rstrip('/')}/.", approved=False, make=True):

@@ -138,15 +138,11 @@ class Diffs:
         call, closed = _find_call(await self._store.events(session, n - 1), n, call_id)
         if call is None:
             raise Refused("there is no such call")
-        return (
-            CallDiff(True)
-            if closed
-            else await self._diff_proposed(who, session.partition("/")[0], call)
-        )
+        return CallDiff(True) if closed else await self._diff_proposed(who, session, call)
 
-    async def _diff_proposed(self, who: Principal, agent: str, call: ToolCall) -> CallDiff:
+    async def _diff_proposed(self, who: Principal, session: str, call: ToolCall) -> CallDiff:
         try:
-            reach = await self._reach(agent)
+            reach = await self._reach(session.partition("/")[0])
             marks = await load_scope_marks(reach)
             if not may_see(
                 marks.file_label(marks.resolve_place(_guess_path(call))), list_reader_names(who)
@@ -155,7 +151,7 @@ class Diffs:
                     False, (FileDiff(_guess_path(call), "changed", why=NOT_ALLOWED_TEXT),)
                 )
             plan = await anyio.to_thread.run_sync(
-                plan_rewrite, call.name, call.arguments, reach.files
+                plan_rewrite, call.name, call.arguments, reach, session
             )
             if plan is None:
                 return CallDiff(False)

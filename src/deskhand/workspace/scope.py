@@ -79,11 +79,12 @@ async def _no_folders() -> tuple[Allowed, ...]:
 class Outward(msgspec.Struct, frozen=True):
     """What tools of a running Deskhand reach beside files: how commands reach the network, and the
     `processes` beside conversations. The `redactor` takes secrets out of the output that is
-    kept."""
+    kept. `editors` is the folder with the sockets of editors."""
 
     open_network: OpenNetwork = no_network
     redactor: Redactor | None = None
     processes: Processes | None = None
+    editors: Path | None = None
 
 
 class ToolScopes:
@@ -174,6 +175,7 @@ class ToolScopes:
                 shadow=self.snapshots_of(workspace.roots[0][0]),
                 owned=owned,
                 untold=self.untold,
+                editors=self._outward.editors,
             )
         await self._recover(reach)
         self._open[agent] = (allowed, reach)

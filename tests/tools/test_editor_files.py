@@ -1,0 +1,167 @@
+"""What tools do with an editor's files, whatever the editor does."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from deskhand.store.blobs import Blobs
+from deskhand.tools.editor_files import (
+    EditorAnswer,
+    EditorError,
+    EditorFiles,
+    EditorRequest,
+    editor_socket,
+)
+from deskhand.tools.files import edit_file, read_file, write_file
+from deskhand.tools.label_marks import load_marks
+from deskhand.types.errors import ToolError
+from deskhand.types.labels import Label
+from deskhand.workspace.scope import Outward, SandboxProvider, ToolScopes
+
+from .conftest import Hands
+
+Answering = Callable[[EditorRequest], EditorAnswer | bytes | None]
+
+
+@contextmanager
+def editor(path: Path, answer: Answering) -> Iterator[None]:
+    """An editor at this socket, which answers so; None is no answer at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    silent: list[socket.socket] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(path))
+        listening.listen()
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection.makefile("rb") as lines:
+                    said = answer(msgspec.json.decode(lines.readline(), type=EditorRequest))
+                if said is None:
+                    silent.append(connection)
+                    continue
+                whole = said if isinstance(said, bytes) else msgspec.json.encode(said) + b"\n"
+                connection.sendall(whole)
+                connection.close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join(5)
+            for each in silent:
+                each.close()
+    path.unlink()
+
+
+@pytest.fixture
+def socket_path(tmp_path: Path, hands: Hands, room: SandboxProvider) -> Path:
+    """Where an editor is looked for."""
+    folder = tmp_path / "editors"
+    blobs = Blobs(tmp_path / "home" / "blobs")
+    hands.reaches.close()
+    hands.reaches = ToolScopes(hands.store, blobs, room, outward=Outward(editors=folder))
+    return editor_socket(folder, hands.session)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, "did not answer within 0.2 s"),
+        (b"", "has gone"),
+        (b"half a li", "has gone"),
+        (b"no JSON\n", "has gone"),
+        (b'{"content": 7}\n', "has gone"),
+        (EditorAnswer(error="it is full"), "it is full"),
+    ],
+)
+def test_every_answer_comes_to_an_end(
+    tmp_path: Path, answer: EditorAnswer | bytes | None, said: str
+) -> None:
+    path = tmp_path / "socket"
+    with editor(path, lambda request: answer), pytest.raises(EditorError, match=said):
+        EditorFiles(path, limit_s=0.2).write("/x", "text")
+    assert EditorFiles(path).read("/x") is None, "where none is, the disk is read"
+
+
+async def test_a_socket_that_nobody_serves_is_passed_over(hands: Hands, socket_path: Path) -> None:
+    socket_path.parent.mkdir()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left:
+        left.bind(str(socket_path))
+    hands.write("f.txt", b"one\n")
+    assert await hands(read_file, path="f.txt") == "1 | one"
+    await hands(write_file, path="f.txt", content="two\n")
+    assert (hands.folder / "f.txt").read_text() == "two\n"
+
+
+async def test_what_may_yet_be_written_has_its_label(hands: Hands, socket_path: Path) -> None:
+    """An editor that says that it failed, or nothing, may write the file a moment later."""
+    outside = Label("untrusted", None, "https://evil.example/")
+    file = hands.write("f.txt", b"one\n")
+    failing = EditorAnswer(error="it failed")
+
+    def answer(request: EditorRequest) -> EditorAnswer:
+        return EditorAnswer("one\n") if request.content is None else failing
+
+    with editor(socket_path, answer):
+        hands.label = outside
+        with pytest.raises(ToolError, match="was not written: it failed"):
+            await hands(write_file, path="f.txt", content="two\n")
+        marks = await load_marks(await hands.context())
+        assert marks.marked_label(marks.resolve_place(str(file))).integrity == "untrusted"
+        hands.label = Label("owner")
+        with pytest.raises(ToolError, match="was not written"):
+            await hands(write_file, path="f.txt", content="three\n")
+        marks = await load_marks(await hands.context())
+        assert marks.marked_label(marks.resolve_place(str(file))).integrity == "untrusted"
+    assert file.read_text() == "one\n"
+
+
+async def test_what_a_person_types_meanwhile_is_not_lost(hands: Hands, socket_path: Path) -> None:
+    file = hands.write("f.txt", b"one\n")
+    texts = ["one\n", "one\ntyped\n"]
+
+    def answer(request: EditorRequest) -> EditorAnswer:
+        assert request.content is None, "nothing is written"
+        return EditorAnswer(texts.pop(0))
+
+    with (
+        editor(socket_path, answer),
+        pytest.raises(ToolError, match="was changed in the editor just now; read it again first"),
+    ):
+        await hands(edit_file, path="f.txt", edits=[{"old": "one", "new": "two"}])
+    assert file.read_text() == "one\n"
+
+
+async def test_the_rules_of_the_workspace_come_first(hands: Hands, socket_path: Path) -> None:
+    asked: list[str] = []
+
+    def answer(request: EditorRequest) -> EditorAnswer:
+        asked.append(request.path)
+        return EditorAnswer("secret\n")
+
+    (hands.folder / "link").symlink_to("/etc/hostname")
+    with editor(socket_path, answer):
+        for path in ("/etc/hostname", "link", "../x"):
+            with pytest.raises(ToolError, match="outside the workspace"):
+                await hands(read_file, path=path)
+            with pytest.raises(ToolError, match="outside the workspace"):
+                await hands(write_file, path=path, content="x")
+        with pytest.raises(ToolError, match="protected"):
+            await hands(write_file, path=".git/hooks/pre-commit", content="x")
+        hands.write("data.bin", b"\0\1")
+        with pytest.raises(ToolError, match="is not a text file"):
+            await hands(read_file, path="data.bin")
+    assert not asked
