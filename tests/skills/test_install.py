@@ -215,6 +215,30 @@ def test_a_folder_is_installed_bound_and_updated(tmp_path: Path) -> None:
     assert run(tmp_path, "held").output.strip() == "No files are held back."
 
 
+def test_its_hosts_and_secrets_are_asked_for_once(tmp_path: Path) -> None:
+    declared = "metadata:\n  deskhand-secrets: mail, sms\n  deskhand-hosts: api.example.org :x\n---"
+    source = skill_folder(tmp_path, skill=SKILL.replace("mail.\n---", f"mail.\n{declared}"))
+    said = install(tmp_path, str(source), given="y\ny\ny\nn\n")
+    assert said.exit_code == 0, said.output
+    assert "secrets that it wants for its requests: mail, sms" in said.output
+    assert "Let commands of every agent reach api.example.org?" in said.output
+    assert "letters may use the secret mail now\nIt is not set yet" in said.output
+    assert "To allow it later: deskhand skills allow letters sms" in said.output
+    listed = run(tmp_path, "allow", "list").output
+    assert "use_secret" in listed and '"secret":"mail"' in listed and "sms" not in listed
+
+    again = install(tmp_path, str(source), "--yes").output
+    assert "use the secret mail" not in again, "that was answered"
+    assert "To allow it later: deskhand skills allow letters sms" in again
+    allowed = run(tmp_path, "skills", "allow", "letters", "sms").output
+    assert "letters may use the secret sms now" in allowed
+    assert "deskhand secrets rule sms api.example.org" in allowed
+    refused = run(tmp_path, "skills", "allow", "letters", "bank")
+    assert refused.exit_code == 2 and "the secrets that it declares: mail, sms" in refused.output
+
+    subprocess.run(["agentskills", "validate", str(source)], check=True)
+
+
 def test_it_can_be_for_one_agent(tmp_path: Path) -> None:
     said = install(tmp_path, str(skill_folder(tmp_path)), "--agent", "default")
     place = tmp_path / "home" / "agents" / "default" / "workspace" / "skills" / "letters"

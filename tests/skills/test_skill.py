@@ -252,3 +252,29 @@ def test_what_is_bundled_is_as_it_should_be() -> None:
     assert "deskhand-help" in found
     for skill in found.values():
         assert skill.problem == "" and len(read_skill(skill)) < 8000
+
+
+@pytest.mark.parametrize(
+    ("front", "secrets"),
+    [
+        ("metadata:\n  deskhand-secrets: one, two one  three\n", ("one", "two", "three")),
+        ("metadata:\n  deskhand-secrets: ../x {{secret:y}} ok\n", ("ok",)),
+        ("metadata:\n  deskhand-secrets: [one]\n", ()),
+        ("metadata: deskhand-secrets\n", ()),
+        ("deskhand-secrets: one\n", ()),
+        (f"metadata:\n  deskhand-secrets: {' '.join(f's{n}' for n in range(99))}\n", None),
+    ],
+)
+def test_the_secrets_that_it_declares(
+    tmp_path: Path, front: str, secrets: tuple[str, ...] | None
+) -> None:
+    folder = tmp_path / "one"
+    folder.mkdir()
+    text = f"---\nname: one\ndescription: Does it.\n{front}---\n\nDo it.\n"
+    (folder / "SKILL.md").write_text(text)
+    found = Skills((SkillSource("shared", tmp_path),)).find()["one"]
+    assert found.problem == ""
+    if secrets is None:
+        assert len(found.secrets) == 20
+    else:
+        assert found.secrets == secrets

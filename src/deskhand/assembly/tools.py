@@ -21,7 +21,7 @@ from ..policy.profiles import (
     is_offered,
 )
 from ..skills.manage import ManageSkill
-from ..skills.run import make_run_skill
+from ..skills.run import RunSkill
 from ..skills.skill import BUNDLED, Skills, SkillSource
 from ..skills.tools import skill_tools
 from ..tools import (
@@ -226,7 +226,7 @@ def builtin_tools(
         *network.TOOLS,
         *make_program_tools(settings.config.timezone),
         *skill_tools(skills),
-        make_run_skill(skills),
+        RunSkill(skills),
         ManageSkill(skills),
         ManageUsers(people),
     )

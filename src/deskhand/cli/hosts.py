@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import click
@@ -89,6 +91,38 @@ def allow_host(settings: Settings, entry: str, agent: str, knowing: int = 0) -> 
     with_store(settings, use)
     click.echo(f"Commands of {agent or 'every agent'} may reach {entry} now")
     click.echo(f'To revoke access: deskhand hosts revoke "{entry}"')
+
+
+def offer_hosts(settings: Settings, agent: str, hosts: Sequence[str], *, yes: bool) -> None:
+    """Ask about each of these hosts that is not allowed yet: whether commands of this agent ('' for
+    every one) may reach it. With `yes`, say only how to allow it."""
+    wanted = [each for each in dict.fromkeys(hosts) if _is_host(each)]
+    for host in with_store(settings, partial(_list_not_allowed, settings, agent, wanted)):
+        entry = str(parse_egress_host(host))
+        whose = agent or "every agent"
+        if yes or not click.confirm(f"Let commands of {whose} reach {entry}?", default=True):
+            only = f" --agent {agent}" if agent else ""
+            click.echo(f'To allow it later: deskhand hosts allow "{entry}"{only}')
+            continue
+        allow_host(settings, entry, agent)
+
+
+def _is_host(text: str) -> bool:
+    try:
+        parse_egress_host(text)
+    except DeskhandError:
+        return False
+    return True
+
+
+async def _list_not_allowed(
+    settings: Settings, agent: str, hosts: list[str], store: SqlStore
+) -> list[str]:
+    allowed = {str(parse_egress_host(each)) for each in settings.config.egress.allow}
+    for grant in await list_grants(store):
+        if not grant.session and grant.agent in ("", agent):
+            allowed.add(grant.host)
+    return [host for host in hosts if str(parse_egress_host(host)) not in allowed]
 
 
 @hosts.command("list")

@@ -19,6 +19,7 @@ from ..tools.approved import read_content
 from ..tools.queries import approve
 from ..types.errors import Refused
 from ..users.queries import audit_note
+from .hosts import offer_hosts
 from .plain import escape_control
 from .run import (
     ME,
@@ -31,6 +32,7 @@ from .run import (
     with_store,
 )
 from .skill_folders import move_away
+from .skill_secrets import offer_secrets
 
 
 @click.command()
@@ -46,7 +48,7 @@ def install(source: str, name: str, yes: bool, agent: str, config: str | None) -
 
     It is scanned, and you see what it brings and what the scan says before anything is used. It is
     for all agents, or with --agent for one. When one of its files changes, it rests until you have
-    approved it again.
+    approved it again. You are asked about the hosts and secrets that it declares.
 
     \b
     Examples:
@@ -71,6 +73,11 @@ def install(source: str, name: str, yes: bool, agent: str, config: str | None) -
         place = place_skill(found, target.root / target.inner)
     _lock(settings, place, found, source)
     click.echo(f"Installed {escape_control(str(place))}. Agents can use it now.")
+    installed = Skills((target,)).find().get(found.skill.name)
+    if installed is not None:
+        whose = resolve_agent(settings, agent) if agent else ""
+        offer_hosts(settings, whose, installed.hosts, yes=yes)
+        offer_secrets(settings, whose, installed, yes=yes)
 
 
 def _find_target(settings: Settings, agent: str) -> SkillSource:
@@ -98,7 +105,7 @@ def _show(found: FoundSkill, there: Skill | None) -> None:
     skill = found.skill
     _echo(f"{skill.name}: {skill.description}")
     _echo(f"  files: {', '.join(found.files)}")
-    for kind in ("programs", "hosts", "variables"):
+    for kind in _KINDS:
         values = getattr(found.capabilities, kind)
         if values:
             _echo(f"  {_KINDS[kind]}: {', '.join(values)}")
@@ -120,6 +127,7 @@ _KINDS = {
     "programs": "programs that it brings",
     "hosts": "hosts that it names",
     "variables": "keys that it names",
+    "secrets": "secrets that it wants for its requests",
 }
 
 

@@ -22,6 +22,7 @@ from .run import (
 )
 from .skill_folders import move_away
 from .skill_install import install
+from .skill_secrets import allow
 from .table import print_json_rows, print_table
 
 
@@ -97,7 +98,7 @@ def reset(name: str, every: bool, agent: str, config: str | None) -> None:
             click.echo(f"{each} is unchanged")
 
 
-for each in (install, proposals, show, try_, accept, reject, revert):
+for each in (install, allow, proposals, show, try_, accept, reject, revert):
     skills.add_command(each)
 
 

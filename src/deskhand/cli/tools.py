@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -17,10 +16,7 @@ from ..config.private_files import write_private_file
 from ..customtools.definitions import FoundTools
 from ..customtools.processes import ToolProcesses
 from ..customtools.tools import CustomTool, make_file_tools
-from ..net.egress import parse_egress_host
 from ..sandbox.choose import open_sandbox
-from ..secrets.queries import list_grants
-from ..store.sql_store import SqlStore
 from ..tools.aliases import TOOL_ALIASES
 from ..tools.base import Tools
 from ..tools.deferred import estimate_schema_tokens, list_offered_specs, make_schemas
@@ -28,7 +24,7 @@ from ..types.errors import ConfigError
 from ..types.options import SessionOptions
 from ..workspace.scope import SandboxProvider
 from .encoded import to_json
-from .hosts import allow_host
+from .hosts import offer_hosts
 from .plain import escape_control, shorten_line
 from .run import (
     USAGE,
@@ -40,7 +36,6 @@ from .run import (
     limit_option,
     load_settings,
     resolve_agent,
-    with_store,
 )
 from .table import print_json_rows, print_table
 
@@ -198,27 +193,11 @@ def _show_tools(found: FoundTools) -> None:
 
 def _offer_hosts(settings: Settings, agent: str, found: FoundTools, *, yes: bool) -> None:
     """Ask once for what the tools connect to, and say how they get their secrets."""
-    wanted = dict.fromkeys(host for tool in found.tools for host in tool.hosts)
-    for host in with_store(settings, partial(_list_not_allowed, settings, agent, list(wanted))):
-        entry = str(parse_egress_host(host))
-        if yes or not click.confirm(f"Let commands of {agent} reach {entry}?", default=True):
-            click.echo(f'To allow it later: deskhand hosts allow "{entry}" --agent {agent}')
-            continue
-        allow_host(settings, entry, agent)
+    offer_hosts(settings, agent, [host for tool in found.tools for host in tool.hosts], yes=yes)
     for tool in found.tools:
         for secret in tool.secrets:
             for host in tool.hosts:
                 click.echo(f"For its secret: deskhand secrets rule {secret} {host}")
-
-
-async def _list_not_allowed(
-    settings: Settings, agent: str, hosts: list[str], store: SqlStore
-) -> list[str]:
-    allowed = {str(parse_egress_host(each)) for each in settings.config.egress.allow}
-    for grant in await list_grants(store):
-        if not grant.session and grant.agent in ("", agent):
-            allowed.add(grant.host)
-    return [host for host in hosts if str(parse_egress_host(host)) not in allowed]
 
 
 def _list_tools(found: Tools) -> list[tuple[str, str, int, bool, str]]:

@@ -135,8 +135,15 @@ class _CommandPolicy:
         self._egress = egress
         self._user = network_user
         self._network = network
-        self.secrets = () if network_user.public else egress.usable_secrets(network_user.principal)
+        self.secrets = self._find_secrets()
         self.uses: dict[UseKey, HostUse] = {}
+
+    def _find_secrets(self) -> tuple[HeldSecret, ...]:
+        if self._user.public:
+            return ()
+        found = self._egress.usable_secrets(self._user.principal)
+        names = self._user.secrets
+        return found if names is None else tuple(each for each in found if each.name in names)
 
     async def find_refusal(self, host: str, port: int) -> str:
         return await self._egress.find_refusal(self._user, host, port)

@@ -41,11 +41,13 @@ _GIT = (
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """What a skill brings, and names: programs, hosts, and variables with keys."""
+    """What a skill brings, and names: programs, hosts, variables with keys, and the secrets that it
+    declares."""
 
     programs: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
 
 class FoundSkill(msgspec.Struct, frozen=True):
@@ -186,8 +188,9 @@ def _examine(skill: Skill, commit: str) -> FoundSkill:
         tuple(
             each for each in files if each.startswith("scripts/") or each.endswith((".py", ".sh"))
         ),
-        _find_all(_URL, texts),
+        tuple(sorted({*_find_all(_URL, texts), *skill.hosts})),
         _find_all(_VARIABLE, texts),
+        skill.secrets,
     )
     return FoundSkill(skill, capabilities, tuple(once.values()), tuple(files), commit)
 

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
 import anyio.to_thread
+import msgspec
 from msgspec.structs import replace
 
 from ..sandbox.base import Mount, SandboxCommand
 from ..tools.approved import load_bound
-from ..tools.base import Context, Done, Tool
+from ..tools.base import Context, Outcome, Spec
 from ..tools.convert import find_python
-from ..tools.define import tool
+from ..tools.define import decode_arguments, make_schema
 from ..tools.label_marks import load_marks
 from ..tools.shell import MAX_TIMEOUT_S, TIMEOUT_S, run_command_watched
 from ..tools.written import command_mounts
+from ..types.commit import Change
+from ..types.effects import Effect
 from ..types.errors import ToolError
-from .skill import Skill, Skills
+from ..types.identity import Address
+from ..types.labels import LOCAL
+from ..types.messages import Text
+from .secret_grants import allow_secrets, list_allowed_secrets
+from .skill import SECRETS_KEY, Skill, Skills
 from .tools import why_held
 
 PYTHONS = frozenset({"python", "python3"})
@@ -28,36 +36,102 @@ PACKAGES = ("msgspec", "docx", "openpyxl", "pptx", "fpdf")
 RUN_SKILL = "run_skill"
 
 
-def make_run_skill(skills: Skills) -> Tool:
-    """The tool. It sees the skills that there are at each call."""
+class RunSkillArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    skill: str
+    command: str
+    timeout_s: float = TIMEOUT_S
+    secrets: tuple[str, ...] = ()
 
-    @tool(
-        effect="local_write",
-        replay="never",
-        timeout_s=MAX_TIMEOUT_S + 10,
-    )
-    async def run_skill(
-        skill: str, command: str, context: Context, timeout_s: float = TIMEOUT_S
-    ) -> Done:
-        """Run a program of a skill in the sandbox, in the workspace, without a shell.
 
-        command: such as `python scripts/fill.py in.csv out.docx`; scripts/ is that of the skill,
-            and so is $SKILL_DIR
-        """
-        found = (await anyio.to_thread.run_sync(skills.find)).get(skill)
+_DESCRIPTIONS = {
+    "command": "such as `python scripts/fill.py in.csv out.docx`; scripts/ is that of the skill, "
+    "and so is $SKILL_DIR",
+    "secrets": "where a result says that the skill was not given them: a person is asked",
+}
+
+
+class RunSkill:
+    """`run_skill`, for the skills of an agent. It sees those that there are at each call."""
+
+    def __init__(self, skills: Skills) -> None:
+        self._skills = skills
+        schema = make_schema(RunSkillArguments)
+        for name, text in _DESCRIPTIONS.items():
+            schema["properties"][name]["description"] = text
+        self.spec = Spec(
+            RUN_SKILL,
+            "Run a program of a skill in the sandbox, in the workspace, without a shell.",
+            schema,
+            "local_write",
+            "never",
+            timeout_s=MAX_TIMEOUT_S + 10,
+        )
+
+    def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
+        try:
+            given = decode_arguments(arguments, RunSkillArguments, RUN_SKILL)
+        except ToolError:
+            return "local_write"  # it is refused
+        return "network" if given.secrets else "local_write"
+
+    async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
+        given = decode_arguments(arguments, RunSkillArguments, RUN_SKILL)
+        found = await self._find(given.skill, context)
+        rows = self._allow(found, given.secrets, context)
+        allowed = await list_allowed_secrets(context.reach.reader, context.agent, found)
+        usable = tuple(each for each in found.secrets if each in (*allowed, *given.secrets))
+        wanted = make_command(found, given.command, context)
+        limited = replace(wanted, timeout_s=min(max(given.timeout_s, 1.0), MAX_TIMEOUT_S))
+        shown = f"{found.name}: {given.command}"
+        done = await run_command_watched(limited, shown, context, RUN_SKILL, usable)
+        withheld = [each for each in found.secrets if each not in usable]
+        parts = done.parts
+        if withheld:
+            parts = (*parts, Text(_WITHHELD.format(names=_quote_all(withheld)), LOCAL))
+        return replace(done, parts=parts, changes=(*done.changes, *rows))
+
+    async def _find(self, name: str, context: Context) -> Skill:
+        """Raises ToolError where it may not be used."""
+        found = (await anyio.to_thread.run_sync(self._skills.find)).get(name)
         if found is None:
-            raise ToolError(f"there is no skill {skill!r}: list_skills says which there are")
+            raise ToolError(f"there is no skill {name!r}: list_skills says which there are")
         why = why_held(
             found, await load_marks(context), await load_bound(context), context.principal
         )
         if why:
             raise ToolError(why)
-        wanted = make_command(found, command, context)
-        limited = replace(wanted, timeout_s=min(max(timeout_s, 1.0), MAX_TIMEOUT_S))
-        shown = f"{skill}: {command}"
-        return await run_command_watched(limited, shown, context, RUN_SKILL)
+        return found
 
-    return run_skill
+    def _allow(self, skill: Skill, secrets: Sequence[str], context: Context) -> tuple[Change, ...]:
+        """The rows that let it use these from now on, which a person has just allowed. Raises
+        ToolError."""
+        unknown = [each for each in secrets if each not in skill.secrets]
+        if unknown:
+            raise ToolError(
+                f"the skill {skill.name!r} does not declare {_quote_all(unknown)}: its SKILL.md "
+                f"says {SECRETS_KEY} under metadata"
+            )
+        if secrets and not (context.approved and "owner" in context.principal.roles):
+            raise ToolError(
+                f"only the owner can let a skill use a secret: `deskhand skills allow {skill.name}`"
+            )
+        return allow_secrets(
+            skill,
+            secrets,
+            agent=context.agent,
+            at=context.clock.now(),
+            by=context.principal.id,
+        )
+
+
+def _quote_all(names: Sequence[str]) -> str:
+    return ", ".join(repr(each) for each in names)
+
+
+_WITHHELD = (
+    "\n[the skill was not given its secrets {names}, which nobody has allowed yet. If it needs "
+    "them, run it again with them in secrets]"
+)
 
 
 def make_command(skill: Skill, command: str, context: Context) -> SandboxCommand:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import msgspec
 import yaml
@@ -26,6 +27,7 @@ from ..tools.names import describe_lookalikes, display_name
 from ..tools.paths import OpenedFile, Place, Workspace
 from ..types.errors import ToolError
 from ..types.messages import clean_text
+from ..types.secrets import SECRET_NAME_PATTERN
 
 FILE_NAME = "SKILL.md"
 FILE_BYTES = 256 * 1024
@@ -39,6 +41,10 @@ MOST_BRACKETS = 200
 BUNDLED = Path(__file__).parent / "bundled"
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _USABLE = re.compile(r"\w[\w.-]*")
+SECRETS_KEY = "deskhand-secrets"
+HOSTS_KEY = "deskhand-hosts"
+MOST_DECLARED = 20
+_HOST = re.compile(r"[A-Za-z0-9*][A-Za-z0-9.:-]{0,252}")
 
 
 class SkillSource(msgspec.Struct, frozen=True):
@@ -54,7 +60,8 @@ class SkillSource(msgspec.Struct, frozen=True):
 class Skill(msgspec.Struct, frozen=True):
     """A skill in `inner` beneath `root`. `source` is bundled, shared or agent; a later source hides
     skills of the same name. `problem` says what differs from the specification, or is ''. `digest`
-    is the SHA-256 of its SKILL.md, and `place` where that was read."""
+    is the SHA-256 of its SKILL.md, and `place` where that was read. `secrets` are the names of
+    those that it wants added to the requests of its programs, and `hosts` what those connect to."""
 
     name: str
     description: str
@@ -64,6 +71,8 @@ class Skill(msgspec.Struct, frozen=True):
     problem: str = ""
     digest: bytes = b""
     place: Place = Place("")
+    secrets: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -183,7 +192,23 @@ def _parse_skill(text: str, source: str, root: Path, inner: str) -> Skill | None
         problem = problem or f"its name {name!r} is not the name of its folder"
     if not description:
         problem = problem or "it has no description"
-    return Skill(name, description, source, root, inner, problem)
+    metadata = parse_metadata(text)
+    return Skill(
+        name,
+        description,
+        source,
+        root,
+        inner,
+        problem,
+        secrets=_split_names(metadata.get(SECRETS_KEY, ""), SECRET_NAME_PATTERN),
+        hosts=_split_names(metadata.get(HOSTS_KEY, ""), _HOST),
+    )
+
+
+def _split_names(text: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
+    """The names that are listed there, with commas or spaces between."""
+    found = [name for name in text.replace(",", " ").split() if pattern.fullmatch(name)]
+    return tuple(dict.fromkeys(found))[:MOST_DECLARED]
 
 
 def split_front_matter(text: str) -> tuple[list[str] | None, str]:
@@ -202,27 +227,48 @@ def parse_front_matter(text: str) -> tuple[dict[str, str], str]:
     if lines is None:
         return {}, "it has no front matter"
     front = "\n".join(lines)
-    problem = ""
-    if len(front) > FRONT_CHARS:
-        front = front[:FRONT_CHARS]
-        problem = f"its front matter is longer than {FRONT_CHARS} characters"
-    elif front.count("[") + front.count("{") > MOST_BRACKETS:
-        # The parser takes quadratic time for nested brackets.
-        problem = "its front matter has too many brackets"
-    else:
-        try:
-            # Reads scalars as text only. Nested values, which aliases could multiply, are dropped.
-            data = yaml.load(front, yaml.BaseLoader)
-            if isinstance(data, dict):
-                texts = {k: v for k, v in data.items() if isinstance(k, str) and isinstance(v, str)}
-                return {key: clean_text(value) for key, value in texts.items()}, ""
-            problem = "its front matter has no keys"
-        except (yaml.YAMLError, RecursionError):
-            problem = "its front matter is not valid YAML"
+    data, problem = _load_front_matter(front)
+    if data is not None:
+        return _only_texts(data), ""
+    front = front[:FRONT_CHARS]
     pairs = [
         line.partition(":") for line in front.split("\n") if ":" in line and line[:1].isalpha()
     ]
     return {key.strip(): clean_text(value.strip().strip("\"'")) for key, _, value in pairs}, problem
+
+
+def parse_metadata(text: str) -> dict[str, str]:
+    """The texts under `metadata` in the front matter, where the specification has what is the
+    client's own."""
+    lines, _ = split_front_matter(text)
+    if lines is None or not any(line.startswith("metadata:") for line in lines):
+        return {}
+    data, _ = _load_front_matter("\n".join(lines))
+    metadata = data.get("metadata") if data is not None else None
+    return _only_texts(metadata) if isinstance(metadata, dict) else {}
+
+
+def _load_front_matter(front: str) -> tuple[dict[Any, Any] | None, str]:
+    """The keys, or None and what is wrong with it. Scalars are read as text only."""
+    if len(front) > FRONT_CHARS:
+        return None, f"its front matter is longer than {FRONT_CHARS} characters"
+    if front.count("[") + front.count("{") > MOST_BRACKETS:
+        # The parser takes quadratic time for nested brackets.
+        return None, "its front matter has too many brackets"
+    try:
+        data = yaml.load(front, yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError):
+        return None, "its front matter is not valid YAML"
+    return (data, "") if isinstance(data, dict) else (None, "its front matter has no keys")
+
+
+def _only_texts(data: dict[Any, Any]) -> dict[str, str]:
+    """Nested values, which aliases could multiply, are dropped."""
+    return {
+        key: clean_text(value)
+        for key, value in data.items()
+        if isinstance(key, str) and isinstance(value, str)
+    }
 
 
 def read_skill(skill: Skill, path: str = "", bound: Bound = NO_APPROVALS) -> str:

@@ -21,7 +21,8 @@ async def read_nothing() -> Label:
 class NetworkUser(msgspec.Struct, frozen=True):
     """For whom a network is opened. `label` is that of what the conversation has read when the
     command starts, `read` tells that of what the command has read since. `public`: to every public
-    host, with no secret, for what only looks."""
+    host, with no secret, for what only looks. `secrets` are the names of the only ones that its
+    requests may carry; None: of all that the principal may use."""
 
     session: str
     agent: str
@@ -29,6 +30,7 @@ class NetworkUser(msgspec.Struct, frozen=True):
     label: Label = UNTRUSTED
     public: bool = False
     read: Callable[[], Awaitable[Label]] = read_nothing
+    secrets: tuple[str, ...] | None = None
 
 
 class CommandNetwork(msgspec.Struct):

@@ -15,6 +15,8 @@ from ..types.commit import Change
 from ..types.labels import Label
 from ..types.tasks import Task
 
+USE_SECRET = "use_secret"
+"""As what it stands among the standing answers that a skill may use a secret."""
 _encode = msgspec.json.encode
 _decode_label = msgspec.json.Decoder(Label).decode
 _decode_task = msgspec.json.Decoder(Task).decode
@@ -236,3 +238,10 @@ def grant_host(host: str, *, agent: str, session: str, knowing: int, at: float, 
     `knowing` is what had been read by then: see `network.READ_OUTSIDE` and `READ_PRIVATE`; 0 for
     nothing of that."""
     return Change("egress_grant_set", (agent, session, host, knowing, at, by))
+
+
+async def secret_use_answers(reader: StatementReader, agent: str) -> list[tuple[str, str]]:
+    """What was said for good, `always` or `never`, to skills of this agent, or of all, that want a
+    secret; each with which one, as JSON."""
+    rows = await reader.query("secret_uses_said", (agent,))
+    return [(verdict, shown) for verdict, shown in rows]

@@ -156,12 +156,25 @@ async def run_watched(run: RunWatched, what: str, context: Context, tool: str = 
 
 
 async def run_command_watched(
-    wanted: SandboxCommand, what: str, context: Context, tool: str = "shell"
+    wanted: SandboxCommand,
+    what: str,
+    context: Context,
+    tool: str = "shell",
+    secrets: tuple[str, ...] | None = None,
 ) -> Done:
-    """As `run_watched`, for a command."""
+    """As `run_watched`, for a command. `secrets` are the names of those that its requests may
+    carry; None: all that the person may use."""
 
     async def run(output: CommandOutput, watch: FileWatch) -> RanCommand:
-        ended, network = await _run_sandboxed(wanted, context, output, watch)
+        user = NetworkUser(
+            context.session,
+            context.agent,
+            context.principal,
+            context.label,
+            read=watch.read_label,
+            secrets=secrets,
+        )
+        ended, network = await _run_sandboxed(wanted, context, output, user)
         note = describe_exit(ended, wanted.timeout_s, bool(output.size))
         return RanCommand("ok" if ended.code == 0 else "error", note, network)
 
@@ -169,16 +182,13 @@ async def run_command_watched(
 
 
 async def _run_sandboxed(
-    wanted: SandboxCommand, context: Context, output: CommandOutput, watch: FileWatch
+    wanted: SandboxCommand, context: Context, output: CommandOutput, user: NetworkUser
 ) -> tuple[Exit, CommandNetwork]:
     """Run it in the sandbox, with a way to the network where there can be one."""
     sandbox = await context.reach.host.open_sandbox()
     if not sandbox.has_egress:
         return await sandbox.run(wanted, output), CommandNetwork()
-    network_user = NetworkUser(
-        context.session, context.agent, context.principal, context.label, read=watch.read_label
-    )
-    async with context.reach.host.open_network(network_user) as network:
+    async with context.reach.host.open_network(user) as network:
         return await sandbox.run(replace(wanted, egress=network.path), output), network
 
 

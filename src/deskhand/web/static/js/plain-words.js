@@ -54,7 +54,13 @@ const WORDS = {
   image_gen: () => t("have a picture made by a provider"),
   remote_agent: ({ name }) =>
     name ? t("ask the agent {name} elsewhere", { name: quote(name) }) : t("ask another agent"),
-  run_skill: ({ skill }) => t("run a command of the skill {skill}", { skill: quote(skill) }),
+  run_skill: ({ skill, secrets }) =>
+    secrets?.length
+      ? t("let the skill {skill} use these secrets: {secrets}", {
+          skill: quote(skill),
+          secrets: quote([].concat(secrets).join(", ")),
+        })
+      : t("run a command of the skill {skill}", { skill: quote(skill) }),
   manage_users: () => t("change who may use Deskhand"),
   channel: ({ name }) =>
     name ? t("switch the channel {name}", { name: quote(name) }) : t("switch a channel"),
