@@ -15,6 +15,7 @@ import pytest
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER, App, Parts, open_app
+from deskhand.runtime.held_files import Approving
 from deskhand.testing.channel import MemoryChannel
 from deskhand.testing.person import PersonTalk, no, talk
 from deskhand.testing.scripted import ScriptedModel, say
@@ -60,7 +61,7 @@ class Own:
         config = msgspec.convert({"defaults": {"models": ["scripted/x"]}}, Config, strict=False)
         self.settings = Settings(Home(home), config, environment=environment)
         self.work = self.settings.home.workspace("default")
-        self.file = self.work / "memory" / "skills" / "sums.py"
+        self.file = self.work / "skills" / "sums.py"
         self.file.parent.mkdir(parents=True)
         self.model = ScriptedModel(lambda request: say("Fine."))
         self.count = 0
@@ -144,7 +145,7 @@ async def test_they_run_in_the_sandbox(own: Own) -> None:
         )
 
 
-@pytest.mark.parametrize("folder", ["tools", "skills", "memory/skills"])
+@pytest.mark.parametrize("folder", ["tools", "skills"])
 async def test_each_folder_that_is_for_them(tmp_path: Path, folder: str) -> None:
     """`init` makes them: what is put there is a tool, without anything else to be set."""
     own = Own(tmp_path / "h")
@@ -156,6 +157,44 @@ async def test_each_folder_that_is_for_them(tmp_path: Path, folder: str) -> None
         assert (await own.call(app, "add", a="40")).results["c"].text == '{"sum": 42, "name": null}'
         around = (await own.call(app, "looks")).results["c"].text
         assert around.endswith("Error'] False"), "in the sandbox, as everywhere"
+
+
+async def test_what_an_agent_has_learned_is_reviewed_first(tmp_path: Path) -> None:
+    own = Own(tmp_path / "h")
+    own.file = own.work / "memory" / "skills" / "sums.py"
+    own.file.parent.mkdir(parents=True)
+    own.write(SOURCE)
+    (own.file.parent / "_hidden.py").write_text("x = 1\n")
+    async with own.running() as app:
+        approving = Approving(own.settings, app.store)
+        (held,) = await approving.list_held(app.parts.clock.now())
+        assert held.path == str(own.file) and held.agent == "default"
+        assert held.why == "a Python skill that nobody has reviewed yet"
+        assert own.offered(app) == {}
+        seen = await approving.view("memory/skills/sums.py")
+        assert seen.why == held.why and "async def add" in seen.text and seen.bound
+
+        await approving.approve(seen, "owner", app.parts.clock.now())
+        await own.until(app, {"add", "say", "breaks", "looks"})
+        assert (await own.call(app, "add", a="40")).results["c"].text == '{"sum": 42, "name": null}'
+        assert await approving.list_held(app.parts.clock.now()) == []
+        offered = app.current.agent("default").tools["add"]
+
+        own.write(SOURCE.replace("a + b", "a * b"))
+        await own.until(app, set())
+        (held,) = await approving.list_held(app.parts.clock.now())
+        assert held.why.startswith("changed since owner approved it")
+
+        await approving.revoke("memory/skills/sums.py")
+        (held,) = await approving.list_held(app.parts.clock.now())
+        assert held.why == "a Python skill that nobody has reviewed yet"
+        app.current.agents["default"] = msgspec.structs.replace(
+            app.current.agent("default"),
+            tools={**app.current.agent("default").tools, "add": offered},
+        )
+        app.dispatch.renew()
+        told = await own.call(app, "add", a=1)  # one that was offered before it was taken back
+        assert "no owner has reviewed it yet" in told.results["c"].text
 
 
 async def test_they_follow_their_files(own: Own) -> None:

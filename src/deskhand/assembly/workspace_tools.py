@@ -4,6 +4,7 @@ what its tools are is run in the sandbox to find out, once for each of its versi
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import anyio
 from ..config.config import Settings, workspace_of
 from ..customtools.definitions import FileTool, FoundTools, ToolFile
 from ..customtools.describe import describe_file
-from ..customtools.files import ToolFiles, join_found, read_beside
+from ..customtools.files import ToolFiles, join_found, needs_review, read_beside
 from ..customtools.processes import ToolProcesses
 from ..customtools.tools import make_file_tools
 from ..policy.profiles import is_offered
@@ -33,9 +34,9 @@ PendingLabels = Callable[[Path], Sequence[PendingLabel]]
 
 
 class OwnTools:
-    """The tools of all workspaces. A file with untrusted text, or one that was changed since it was
-    approved, gives no tool and no error message. `words` gives the labels of what commands are
-    writing in a workspace."""
+    """The tools of all workspaces. A file with untrusted text, one that was changed since it was
+    approved, or one that is to be reviewed first, gives no tool and no error message. `words` gives
+    the labels of what commands are writing in a workspace."""
 
     def __init__(
         self,
@@ -176,6 +177,8 @@ async def find_all_tools(
 def _is_held(file: str, read: FileTool | ToolFile, workspace: Path, held: HeldBack) -> bool:
     path = str(workspace / file)
     inode = read.place.inode
+    if needs_review(file) and not held.bound.covers(os.path.realpath(path)):
+        return True
     return (
         is_held_back(held, path, inode)
         or not held.allows(path, read.digest)

@@ -31,7 +31,8 @@ def held() -> None:
     """Review files that are withheld from prompts because of their source.
 
     A file that instructs an agent is held back if it contains untrusted content, if somebody else
-    wrote it, or if it was changed since you approved it.
+    wrote it, or if it was changed since you approved it. So is Python in memory/skills before you
+    have approved it.
 
     \b
     Examples:

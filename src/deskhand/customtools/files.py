@@ -1,6 +1,7 @@
 """Finds the files of tools of a workspace, and reads them again when they have changed.
 
-A file is in `memory/skills`, `skills` or `tools` of the workspace.
+A file is in `memory/skills`, `skills` or `tools` of the workspace. Those of the first are what an
+agent has learned, and give no tools before an owner has reviewed them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .definitions import FoundTools, ToolFile
 from .functions import parse_functions
 
 FOLDERS = ("memory/skills", "skills", "tools")
+REVIEWED_FOLDER = "memory/skills"
 FILE_BYTES = 64 * 1024
 MOST_FILES = 100
 SETTLED_S = 1.0
@@ -57,12 +59,17 @@ class ToolFiles:
                 with suppress(ToolError):
                     entries = workspace.list(folder, 10 * MOST_FILES)[: 10 * MOST_FILES]
                     modules = [
-                        each for each in entries if each.kind == "file" and _is_module(each.name)
+                        each for each in entries if each.kind == "file" and is_module(each.name)
                     ]
                     for entry in modules[:MOST_FILES]:
                         if abs(now - entry.modified_s) > SETTLED_S:
                             version = entry.modified_s, entry.size_bytes, entry.changed_ns
                             yield f"{folder}/{entry.name}", version
+
+
+def needs_review(file: str) -> bool:
+    """Whether the tools of this file, a path in the workspace, wait for an owner's approval."""
+    return file.startswith(f"{REVIEWED_FOLDER}/")
 
 
 def _is_still_at(found: FoundTools, path: str) -> bool:
@@ -71,7 +78,8 @@ def _is_still_at(found: FoundTools, path: str) -> bool:
     return all(place.is_at(path) for place in places)
 
 
-def _is_module(name: str) -> bool:
+def is_module(name: str) -> bool:
+    """Whether a file of this name may give tools."""
     return name.endswith(".py") and not name.startswith(("_", ".")) and name.isprintable()
 
 

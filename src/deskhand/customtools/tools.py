@@ -21,7 +21,7 @@ from ..tools.watch import FileWatch
 from ..types.effects import Effect
 from ..types.errors import ToolError
 from .definitions import FileTool, FoundTools, Parameter, ToolFile
-from .files import FILE_BYTES
+from .files import FILE_BYTES, needs_review
 from .functions import KINDS
 from .processes import ToolProcesses
 
@@ -90,7 +90,9 @@ class CustomTool:
         tool = self._tool
         read = context.reach.files.read_opened
         opened = await anyio.to_thread.run_sync(read, tool.file, FILE_BYTES)
-        await _check_approved(opened, context)  # after reading it: what is checked is what runs
+        await _check_approved(
+            tool.file, opened, context
+        )  # after reading it: what is checked is what runs
         file = ToolFile(tool.file, opened.data, sha256(opened.data).digest(), opened.place)
         shown = f"{tool.name} {shlex.quote(msgspec.json.encode(given).decode())}"
 
@@ -107,8 +109,9 @@ def effect_of(tool: FileTool) -> Effect:
     return "network" if tool.hosts else "none"
 
 
-async def _check_approved(opened: OpenedFile, context: Context) -> None:
-    """Raises ToolError when this content of a tool's file is held back."""
+async def _check_approved(path: str, opened: OpenedFile, context: Context) -> None:
+    """Raises ToolError when this content of a tool's file, at `path` in the workspace, is held
+    back."""
     marks = await load_marks(context)
     bound = await load_bound(context)
     file = opened.place.asked
@@ -117,6 +120,8 @@ async def _check_approved(opened: OpenedFile, context: Context) -> None:
         bound.allows(each, sha256(opened.data).digest()) for each in (real, marks.real_path(file))
     ):
         raise ToolError(CHANGED_TEXT.format(what=file))
+    if needs_review(path) and not bound.covers(real):
+        raise ToolError(f"{path} is held back: no owner has reviewed it yet, with `deskhand held`")
     label = marks.file_label(opened.place)
     if bound.covers(real) or not (label.integrity == "untrusted" or label.by):
         return

@@ -24,6 +24,7 @@ from ..assembly.prompt import MEMORY_FILE, WORKSPACE_FILES, day_files
 from ..assembly.tools import skills_of
 from ..config.config import Settings, workspace_of
 from ..customtools.files import FOLDERS as PYTHON_FOLDERS
+from ..customtools.files import is_module, needs_review
 from ..jobs.heartbeat import FILE as HEARTBEAT_FILE
 from ..store.base import Store
 from ..tools.approved import (
@@ -94,8 +95,6 @@ class Approving:
     async def list_held(self, now: float) -> list[HeldFile]:
         """All that is held back from owners, in order. Raises StoreError."""
         marks = await self._load_marks()
-        if not marks.labels and not marks.approvals:
-            return []
         quarantine = Quarantine(self._store)
         quarantine.refresh()
         held = await anyio.to_thread.run_sync(quarantine.find_held)
@@ -104,7 +103,9 @@ class Approving:
             found = dict[str, HeldFile]()
             for agent in self._settings.agents:
                 for path in self._prompt_paths(agent, now):
-                    if path not in found and is_held_back(held, path):
+                    if path not in found and (
+                        is_held_back(held, path) or self._is_unreviewed(path, agent, held.bound)
+                    ):
                         found[path] = HeldFile(path, agent, self._why_held(path, marks, held.bound))
             for path in marks.approvals:
                 if held.bound.is_changed(path) and os.path.realpath(path) not in map(
@@ -191,6 +192,14 @@ class Approving:
                     for name in _list_names(workspace / folder, ".py")
                 )
 
+    def _is_unreviewed(self, path: str, agent: str, bound: Bound) -> bool:
+        """Whether its tools wait for a first review."""
+        workspace = os.path.realpath(workspace_of(self._settings, agent))
+        real = os.path.realpath(path)
+        inner = real.removeprefix(f"{workspace}/")
+        is_tools = needs_review(inner) and inner.count("/") == 2 and is_module(Path(real).name)
+        return is_tools and not bound.covers(real) and Path(real).is_file()
+
     def _why_held(self, path: str, marks: Marks, bound: Bound) -> str:
         real = os.path.realpath(path)
         if bound.is_changed(real) or bound.is_changed(path):
@@ -214,7 +223,11 @@ class Approving:
         people = sorted({each for label in inside for each in label.by})
         if people:
             return f"written by {', '.join(map(display_name, people[:3]))}"
-        return "written for others" if inside else ""
+        if inside:
+            return "written for others"
+        if any(self._is_unreviewed(path, agent, bound) for agent in self._settings.agents):
+            return "a Python skill that nobody has reviewed yet"
+        return ""
 
     def _resolve(self, path: str, agent: str) -> tuple[str, str, bool]:
         """The path that an approval of this would bind, whose it is, and whether it binds. Raises
