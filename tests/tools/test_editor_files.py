@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import anyio.to_thread
 import msgspec
 import pytest
 
@@ -19,10 +20,12 @@ from deskhand.tools.editor_files import (
     EditorRequest,
     editor_socket,
 )
-from deskhand.tools.files import edit_file, read_file, write_file
-from deskhand.tools.label_marks import load_marks
+from deskhand.tools.files import edit_file, make_rewrite, plan_rewrite, read_file, write_file
+from deskhand.tools.label_marks import encode_path, load_marks
+from deskhand.tools.queries import set_label
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import Label
+from deskhand.types.messages import Text
 from deskhand.workspace.scope import Outward, SandboxProvider, ToolScopes
 
 from .conftest import Hands
@@ -165,3 +168,27 @@ async def test_the_rules_of_the_workspace_come_first(hands: Hands, socket_path: 
         with pytest.raises(ToolError, match="is not a text file"):
             await hands(read_file, path="data.bin")
     assert not asked
+
+
+async def test_unsaved_text_has_the_label_of_its_file(hands: Hands, socket_path: Path) -> None:
+    outside = Label("untrusted", None, "https://evil.example/")
+    file = hands.write("f.txt", b"one\n")
+    await hands.store.change((set_label(encode_path(str(file)), outside, "s", 1.0),))
+    with editor(socket_path, lambda request: EditorAnswer("one\ntwo\n")):
+        done = await hands.done(read_file, path="f.txt")
+    (part,) = done.parts
+    assert part == Text("1 | one\n2 | two", outside)
+
+
+async def test_what_is_asked_about_is_shown_as_the_editor_has_it(
+    hands: Hands, socket_path: Path
+) -> None:
+    hands.write("f.txt", b"one\n")
+    reach = (await hands.context()).reach
+    edits = b'{"path": "f.txt", "edits": [{"old": "two", "new": "three"}]}'
+    call = ("edit_file", msgspec.Raw(edits), reach, hands.session)
+    with editor(socket_path, lambda request: EditorAnswer("one\ntwo\n")):
+        plan = await anyio.to_thread.run_sync(plan_rewrite, *call)
+    assert plan is not None
+    rewrite = make_rewrite(plan)
+    assert (rewrite.before, rewrite.after) == (b"one\ntwo\n", b"one\nthree\n")
