@@ -26,6 +26,7 @@ from deskhand.tools.queries import set_label
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import Label
 from deskhand.types.messages import Text
+from deskhand.types.unix_sockets import short_socket_path
 from deskhand.workspace.scope import Outward, SandboxProvider, ToolScopes
 
 from .conftest import Hands
@@ -39,7 +40,8 @@ def editor(path: Path, answer: Answering) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     silent: list[socket.socket] = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-        listening.bind(str(path))
+        with short_socket_path(path) as short:
+            listening.bind(short)
         listening.listen()
 
         def serve() -> None:
@@ -101,8 +103,11 @@ def test_every_answer_comes_to_an_end(
 
 async def test_a_socket_that_nobody_serves_is_passed_over(hands: Hands, socket_path: Path) -> None:
     socket_path.parent.mkdir()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left:
-        left.bind(str(socket_path))
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left,
+        short_socket_path(socket_path) as short,
+    ):
+        left.bind(short)
     hands.write("f.txt", b"one\n")
     assert await hands(read_file, path="f.txt") == "1 | one"
     await hands(write_file, path="f.txt", content="two\n")
