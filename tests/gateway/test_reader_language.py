@@ -48,9 +48,7 @@ class Chat:
 
 
 @asynccontextmanager
-async def chat_at(
-    home: Path, script: Script | None = None, **config: Any
-) -> AsyncIterator[Chat]:
+async def chat_at(home: Path, script: Script | None = None, **config: Any) -> AsyncIterator[Chat]:
     desk = JobDesk(home, script, **config)
     channel = MemoryChannel()
     async with desk.running([channel]) as app:

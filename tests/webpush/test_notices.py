@@ -20,7 +20,7 @@ def test_a_few_are_told_each_and_many_as_one() -> None:
     assert said.body == "1 question waits for you · 1 failed · 2 finished"
     assert (said.hash, said.at, said.is_question) == ("#/inbox", 7.0, True)
     (said,) = join_notices([ONE] * 5)
-    assert (said.body, said.is_question) == ("5 finished.", False)
+    assert (said.body, said.is_question) == ("5 finished", False)
     (said,) = join_notices([asked] * 4)
     assert said.body == "4 questions wait for you"
 

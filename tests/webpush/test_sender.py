@@ -35,10 +35,10 @@ class World:
         self.served, self.service, self.clock = served, service, clock
         self.store = served.app.store
 
-    async def subscribe(self, client: Client) -> tuple[PushBrowser, str]:
+    async def subscribe(self, client: Client, **more: str) -> tuple[PushBrowser, str]:
         """One more browser of theirs, and its id."""
         browser = self.service.subscribe()
-        status, made = await client.ask("POST", "/api/push", browser.subscription())
+        status, made = await client.ask("POST", "/api/push", browser.subscription() | more)
         assert status == 200, made
         return browser, made["id"]
 
@@ -109,6 +109,21 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
             yield World(served, service, clock)
 
 
+async def test_it_is_told_in_the_language_of_their_page(world: World) -> None:
+    """What Deskhand says itself; an answer stays as it is."""
+    _, owner = await world.served.browser()
+    await world.subscribe(owner, language="de")
+    await world.turn("right", answer="Stopped.")
+    why = "Sorry, I could not answer: the connection was closed"
+    await world.turn("wrong", ended=e.TurnEnded("failed", (), why))
+    right, wrong = await world.said(2)
+    assert right["body"] == "Stopped."
+    assert (
+        wrong["body"]
+        == "Fehlgeschlagen: Leider konnte ich nicht antworten: die Verbindung wurde geschlossen"
+    )
+
+
 async def test_each_is_told_what_waits_for_them(world: World) -> None:
     _, owner = await world.served.browser()
     _, eve = await world.served.browser("eve")
@@ -159,7 +174,7 @@ async def test_nothing_from_before_is_told_and_much_at_once_is_one(world: World)
     for name in ("one", "two", "three", "four", "five"):
         await world.turn(name)
     (told,) = await world.said(1)
-    assert (told["body"], told["hash"]) == ("5 finished.", "#/inbox")
+    assert (told["body"], told["hash"]) == ("5 finished", "#/inbox")
     await world.turn("six")
     assert (await world.said(2))[1]["title"] == "six asked"
 

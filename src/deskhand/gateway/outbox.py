@@ -299,7 +299,8 @@ class Outbox:
 
 async def _deliver(channel: Channel, outgoing: Outgoing, mark: str, draft: Draft | None) -> str:
     """Send it, or write it over its draft. Returns the platform's id."""
-    mark = say_notice(mark, outgoing.language)
+    if mark:
+        mark = say_notice(mark, outgoing.language)
     if outgoing.reaction:
         if not isinstance(channel, Reacting):
             raise SendRefused(f"nobody can react on {channel.name}")

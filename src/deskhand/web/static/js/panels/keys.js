@@ -158,6 +158,7 @@ export const KEYS = {
   "reflection.quiet_minutes": ["30", "A conversation counts as finished when nobody has written in it for this many minutes.", "number, ≥ 0 and ≤ 10,080"],
   "plugins": ["[]", "The plugins to load, by name: files of plugins/ in the home, or installed packages.", "list of text"],
   "timezone": ["UTC", "An IANA name, such as Europe/Berlin.", "text"],
+  "language": ["en", "The language in which Deskhand itself writes to people whose own it does not know: en or de.", "text"],
   "env_file": ["none", "A file of KEY=VALUE lines, relative to the folder of the configuration. It never overrides the environment.", "text"],
   "show_usage": ["false", "Show what a turn used after it: in the terminal, and below the answer on a channel.", "true or false"],
   "skills_folder": ["skills in the home", "The folder with the skills of all agents, relative to the folder of the configuration.", "text"],
