@@ -27,6 +27,10 @@ from deskhand.languages.sentences import say_notice
             "Montag bis Freitag um 08:00 und 18:00 (UTC)",
         ),
         ("Reading `a b.md` and 2 more things", "Liest `a b.md` und 2 weitere Sachen"),
+        (
+            "I do not know /foo. Did you mean /stop? /help lists what I know.",
+            "/foo kenne ich nicht. Meintest du /stop? /help zeigt, was ich kenne.",
+        ),
         ("It may be executed.", "Es darf ausgeführt werden."),
     ],
 )

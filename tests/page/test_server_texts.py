@@ -54,6 +54,8 @@ JOINED = (
     "an own sentence. It only reads",
     "Deep work is off. The tasks stay as they are.\n  • Stopped. Rex. Stopped.",
     "Foo; it only reads. Stopped.",
+    "I do not know /foo. Did you mean /stop? /help lists what I know.",
+    "This conversation is called “Rex. Max. Stopped”. Stopped.",
     "Deep work is off. The tasks stay as they are. Nothing is running.",
 )
 NOTICE = """async (texts) => {

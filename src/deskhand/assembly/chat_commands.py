@@ -376,8 +376,8 @@ def _why_not_theirs(principal: Principal, command: Command) -> str:
     # A job acts for an owner, and is none.
     if principal.kind == "person" and known.role in principal.roles:
         return ""
-    return mark_text("{command} is for {role_name}s.").format(
-        command=f"{command.prefix}{command.name}", role_name=known.role
+    return mark_text("{command_name} is for {role_name}s.").format(
+        command_name=f"{command.prefix}{command.name}", role_name=known.role
     )
 
 
@@ -390,7 +390,7 @@ def _explain_unknown(command: Command) -> str:
     if near:
         meant = mark_text("Did you mean {name}?")
         said.append(meant.format(name=f"{prefix}{near[0]}"))
-    said.append(mark_text("{prefix}help lists what I know.").format(prefix=prefix))
+    said.append(mark_text("{prefix_name}help lists what I know.").format(prefix_name=prefix))
     if prefix == "!":
         said.append(
             mark_text(

@@ -107,7 +107,7 @@ class _Translator:
         }
 
     def _say_notice(self, text: str) -> str:
-        if (whole := self._find(text, 0)) is not None:
+        if (whole := self._find(text, 0, in_one=True)) is not None:
             return whole
         return "\n".join(map(self._say_line, text.split("\n")))
 
@@ -118,25 +118,32 @@ class _Translator:
         longest = len(sentences) if len(sentences) <= MAX_SENTENCES else 1
         said = []
         while sentences:
-            for count in range(min(longest, len(sentences)), 0, -1):
-                words = " ".join(sentences[:count])
-                found = self._find(words, 0)
-                if found is None and count == 1:
-                    found = self._say(words, 0)
-                    found = found if found != words else self._say_sentence(words)
-                if found is not None:
-                    said.append(found)
-                    del sentences[:count]
-                    break
+            count, found = self._find_longest(sentences[:longest])
+            said.append(found)
+            del sentences[:count]
         return start + " ".join(said)
 
-    def _find(self, text: str, depth: int) -> str | None:
-        """The text in this language; None where it is not known as a whole."""
+    def _find_longest(self, sentences: Sequence[str]) -> tuple[int, str]:
+        """How many of these are known together, the most, and what they are. What is filled into
+        them may hold a sentence of its own only where nothing else fits."""
+        for in_one in (True, False):
+            for count in range(len(sentences), 0, -1):
+                found = self._find(" ".join(sentences[:count]), 0, in_one=in_one)
+                if found is not None:
+                    return count, found
+        said = self._say(sentences[0], 0)
+        return 1, said if said != sentences[0] else self._say_sentence(sentences[0])
+
+    def _find(self, text: str, depth: int, *, in_one: bool = False) -> str | None:
+        """The text in this language; None where it is not known as a whole. With `in_one`, no value
+        of it goes over the end of a sentence."""
         if text in self._texts:
             return self._texts[text]
         for template in self._templates:
             values = template.match(text)
-            if values is not None:
+            if values is not None and not (
+                in_one and any(map(_SENTENCE_END.search, values.values()))
+            ):
                 said = {name: self._form(name, value, depth) for name, value in values.items()}
                 return _fill(self._texts[template.text], said)
         return None

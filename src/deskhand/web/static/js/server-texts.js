@@ -167,19 +167,32 @@ export function makeServerTexts(texts, locale) {
     const longest = sentences.length > MAX_SENTENCES ? 1 : sentences.length;
     const said = [];
     while (sentences.length) {
-      let count = Math.min(longest, sentences.length);
-      while (count > 1 && !isKnown(sentences.slice(0, count).join(" "))) count--;
+      const count = countKnown(sentences.slice(0, longest));
       said.push(tServer(sentences.splice(0, count).join(" ")));
     }
     return indent + said.join(" ");
   }
 
-  const isKnown = (text) =>
-    exact.has(text) || templates.some((template) => matchTemplate(template, text));
+  /** How many of these are known together, the most. */
+  function countKnown(sentences) {
+    for (const inOne of [true, false])
+      for (let count = sentences.length; count > 0; count--)
+        if (isKnown(sentences.slice(0, count).join(" "), inOne)) return count;
+    return 1;
+  }
+
+  /** With `inOne`, no value goes over the end of a sentence. */
+  function isKnown(text, inOne = false) {
+    const fits = (template) => {
+      const values = matchTemplate(template, text);
+      return values && !(inOne && Object.values(values).some((each) => SENTENCE_END.test(each)));
+    };
+    return exact.has(text) || templates.some(fits);
+  }
 
   /** What the server says in several sentences and lines, such as the reply to a command. */
   tServer.sayNotice = (text) =>
-    !text || isKnown(text) ? tServer(text) : text.split("\n").map(sayLine).join("\n");
+    !text || isKnown(text, true) ? tServer(text) : text.split("\n").map(sayLine).join("\n");
 
   /** All texts that this sentence could be. */
   tServer.findTexts = (text) => [
