@@ -31,6 +31,10 @@ from deskhand.languages.sentences import say_notice
             "I do not know /foo. Did you mean /stop? /help lists what I know.",
             "/foo kenne ich nicht. Meintest du /stop? /help zeigt, was ich kenne.",
         ),
+        (
+            "because shell would run commands on this machine, and no rule allows it",
+            "Grund: shell würde Befehle auf diesem Rechner ausführen, und keine Regel erlaubt es",
+        ),
         ("It may be executed.", "Es darf ausgeführt werden."),
     ],
 )

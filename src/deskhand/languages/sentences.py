@@ -141,9 +141,7 @@ class _Translator:
             return self._texts[text]
         for template in self._templates:
             values = template.match(text)
-            if values is not None and not (
-                in_one and any(map(_SENTENCE_END.search, values.values()))
-            ):
+            if values is not None and not (in_one and _has_sentences(values)):
                 said = {name: self._form(name, value, depth) for name, value in values.items()}
                 return _fill(self._texts[template.text], said)
         return None
@@ -208,6 +206,11 @@ def _read_template(text: str) -> _Template:
 
 def _fill(text: str, values: Mapping[str, str]) -> str:
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
+
+
+def _has_sentences(values: Mapping[str, str]) -> bool:
+    """Whether one of them goes over the end of a sentence."""
+    return any(map(_SENTENCE_END.search, values.values()))
 
 
 def _kind_of(name: str) -> str:

@@ -93,8 +93,8 @@ asked."""
 
 
 RULE_REASON = mark_text("rule {number}: {rule}")
-FREE_REASON = mark_text("{tool} stays within the workspace and this conversation")
-DEFAULT_REASON = mark_text("{tool} would {effect_text}, and no rule allows it")
+FREE_REASON = mark_text("{tool_name} stays within the workspace and this conversation")
+DEFAULT_REASON = mark_text("{tool_name} would {effect_text}, and no rule allows it")
 
 
 def is_read_only(effect: Effect) -> bool:
@@ -140,11 +140,11 @@ def decide_by_default(case: Case) -> Decision:
     if case.effect in FREE_EFFECTS:
         return Decision(
             "allow",
-            FREE_REASON.format(tool=case.tool),
+            FREE_REASON.format(tool_name=case.tool),
         )
     return Decision(
         "ask",
-        DEFAULT_REASON.format(tool=case.tool, effect_text=EFFECT_PHRASES[case.effect]),
+        DEFAULT_REASON.format(tool_name=case.tool, effect_text=EFFECT_PHRASES[case.effect]),
     )
 
 
