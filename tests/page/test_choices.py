@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Locator, Page, expect
 
 from .conftest import Desk, answer, say
+from .states import open_step
 
 
 def stops(group: Locator) -> int:
@@ -13,7 +14,7 @@ def stops(group: Locator) -> int:
 
 def test_a_kind_of_channel_is_chosen_with_the_arrow_keys(page: Page) -> None:
     page.goto("/#/settings/setup")
-    page.locator("#step-channel").click()
+    open_step(page, "channel")
     group = page.get_by_role("radiogroup", name="Kind of channel")
     chosen = group.get_by_role("radio", checked=True)
     expect(chosen).to_have_text("Telegram")
@@ -44,7 +45,7 @@ def test_a_kind_of_channel_is_chosen_with_the_arrow_keys(page: Page) -> None:
 def test_permissions_are_looked_at_before_one_is_chosen(page: Page) -> None:
     """It takes effect at once: the arrow keys alone open nothing."""
     page.goto("/#/settings/setup")
-    page.locator("#step-permissions").click()
+    open_step(page, "permissions")
     group = page.get_by_role("radiogroup", name="Permissions")
     group.get_by_role("radio").first.click()
     expect(group.get_by_role("radio").first).to_have_attribute("aria-checked", "true")

@@ -14,6 +14,7 @@ from deskhand.config import keys
 from deskhand.config.config import Config
 
 from .conftest import Desk, comes_true
+from .states import open_step
 
 pytestmark = pytest.mark.timeout(120)
 GROUPS = (
@@ -81,7 +82,7 @@ def test_a_permission_mode_has_a_name_beside_its_id(page: Page) -> None:
         "Everything (everything)",
     ]
     page.goto("/#/settings/setup")
-    page.locator("#step-permissions").click()
+    open_step(page, "permissions")
     mode = page.get_by_role("radio", name="Ask first")
     expect(mode.locator("code")).to_have_text("ask-me")
 

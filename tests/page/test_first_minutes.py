@@ -23,6 +23,7 @@ from deskhand.testing.llm_script import Behaviour, FakeCall
 from deskhand.testing.telegram.server import TelegramServer
 
 from .conftest import Desk, answer, say, watched
+from .states import open_step
 
 ADA = 77
 PROBED = Behaviour(match="weather", calls=(FakeCall("weather", '{"city": "Paris"}'),))
@@ -140,7 +141,7 @@ def _choose_a_model(page: Page) -> None:
 
 def _meet_on_telegram(page: Page, portal: BlockingPortal, platform: TelegramServer) -> None:
     """She pastes the token, writes to the bot, reads its code, and lets herself in."""
-    page.locator("#step-channel").click()
+    open_step(page, "channel")
     page.get_by_label("Bot token").fill(platform.token)
     page.get_by_role("button", name="Connect Telegram").click()
     expect(page.get_by_role("link", name="desk_bot")).to_have_attribute(
@@ -182,14 +183,14 @@ def test_each_step_can_be_skipped_and_taken_later(page: Page) -> None:
     expect(page.locator("#steps-done")).to_be_focused()
     page.reload()
     expect(steps.nth(1)).to_contain_text("Skipped")
-    page.locator("#step-person").click()
+    open_step(page, "person")
     expect(page.get_by_label("Name", exact=True)).to_be_visible()
 
 
 def test_a_key_fits_into_its_field(page: Page) -> None:
     """Also where the list and the pages of the settings leave little room."""
     page.goto("/#/settings/setup")
-    page.locator("#step-model").click()
+    open_step(page, "model")
     page.get_by_text("Another address or model").click()
     for width in (1440, 1024, 800, 390):
         page.set_viewport_size({"width": width, "height": 800})

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Request, Route, StorageState, expect
+from playwright.sync_api import Browser, Locator, Page, Request, StorageState, expect
 
 from deskhand.testing.speech import RATE, write_wav
 
@@ -285,11 +285,9 @@ def test_without_an_engine_the_layer_says_what_is_missing(
 ) -> None:
     problems = {"hear_problem": "", "say_problem": "Nothing speaks here."}
 
-    def answer_with(route: Route) -> None:
-        route.fulfill(json={**route.fetch().json(), "speech": problems})
-
     with opened(often, desk, signed, service_workers="block") as page:
-        page.route("**/api/auth/me", answer_with)
+        me = page.request.get("/api/auth/me").json() | {"speech": problems}
+        page.route("**/api/auth/me", lambda route: route.fulfill(json=me))
         page.reload()
         said = note_sentences(page)
         button(page).click()

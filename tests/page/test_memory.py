@@ -226,11 +226,8 @@ def test_a_refused_change_leaves_everything_as_it_was(memory: Page) -> None:
 
 
 def test_who_may_only_read_has_no_buttons(memory: Page) -> None:
-    def answer(route: Route) -> None:
-        response = route.fetch()
-        route.fulfill(response=response, json={**response.json(), "scopes": ["read"]})
-
-    memory.route("**/api/auth/me", answer)
+    me = memory.request.get("/api/auth/me").json() | {"scopes": ["read"]}
+    memory.route("**/api/auth/me", lambda route: route.fulfill(json=me))
     memory.reload()
     one = opened(memory, "The dog is Rex")
     expect(one).to_contain_text("You may read memories, but not change them.")

@@ -530,13 +530,10 @@ def test_a_browser_that_cannot_record_has_no_button(
 def test_nothing_is_offered_that_is_not_set_up(
     talking: Browser, desk: Desk, signed: StorageState
 ) -> None:
-    def answer_without(route: Route) -> None:
-        found = route.fetch()
-        speech = {"hear_problem": "Nothing hears here.", "say_problem": "Nothing speaks here."}
-        route.fulfill(json={**found.json(), "speech": speech})
-
+    speech = {"hear_problem": "Nothing hears here.", "say_problem": "Nothing speaks here."}
     with opened(talking, desk, signed, service_workers="block") as page:
-        page.route("**/api/auth/me", answer_without)
+        me = page.request.get("/api/auth/me").json() | {"speech": speech}
+        page.route("**/api/auth/me", lambda route: route.fulfill(json=me))
         page.reload()
         say(page, "hello")
         expect(answer(page, "You said: hello")).to_be_visible()
@@ -562,11 +559,9 @@ def test_the_settings_say_why_nobody_can_talk(
 ) -> None:
     script = "" if CANNOT_TALK[reason] else "delete window.MediaRecorder;"
 
-    def answer_with(route: Route) -> None:
-        route.fulfill(json={**route.fetch().json(), **CANNOT_TALK[reason]})
-
     with opened(talking, desk, signed, script, service_workers="block") as page:
-        page.route("**/api/auth/me", answer_with)
+        me = page.request.get("/api/auth/me").json() | CANNOT_TALK[reason]
+        page.route("**/api/auth/me", lambda route: route.fulfill(json=me))
         page.goto("/#/settings/voice")
         page.reload()
         expect(page.get_by_text(reason).last).to_be_visible()
