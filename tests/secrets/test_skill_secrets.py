@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
+import msgspec
 import pytest
 
 from deskhand.net.egress_secrets import SecretRule
 from deskhand.runtime.app import App
+from deskhand.store.queries import StandingGrant, set_standing_grant
 from deskhand.testing.egress import EchoServer
 from deskhand.types.events import ApprovalAsked
 
@@ -105,3 +107,25 @@ async def test_no_rule_of_the_policy_allows_it_for_a_person(asking: World) -> No
         (result,) = await asking.results(app, "one", ask(asking, secrets=["station"]))
         assert "only the owner can let a skill use a secret" in result.text
         assert not asking.server.requests
+
+
+async def test_a_tool_that_is_called_so_allows_nothing(asking: World) -> None:
+    """An answer to a call of a tool is no answer about a secret, whatever the tool is called."""
+    world = asking
+    folder = world.settings.skills_folder / "weather"
+    arguments = {"skill": "weather", "secret": "station", "folder": str(folder)}
+    said = msgspec.json.encode(arguments).decode()
+    async with world.running() as app:
+        await allow_host(world, app)
+        grant = StandingGrant(
+            id="x",
+            verdict="always",
+            agent="default",
+            tool="use_secret",
+            arguments=said,
+            at=1.0,
+            by="guest",
+        )
+        await app.store.change([set_standing_grant(grant)])
+        (result,) = await world.results(app, "one", ask(world))
+        assert "the skill was not given its secrets 'station'" in result.text

@@ -225,7 +225,7 @@ def test_its_hosts_and_secrets_are_asked_for_once(tmp_path: Path) -> None:
     assert "letters may use the secret mail now\nIt is not set yet" in said.output
     assert "To allow it later: deskhand skills allow letters sms" in said.output
     listed = run(tmp_path, "allow", "list").output
-    assert "use_secret" in listed and '"secret":"mail"' in listed and "sms" not in listed
+    assert "secret of a skill" in listed and '"secret":"mail"' in listed and "sms" not in listed
 
     again = install(tmp_path, str(source), "--yes").output
     assert "use the secret mail" not in again, "that was answered"

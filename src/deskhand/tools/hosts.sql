@@ -6,4 +6,4 @@ ON CONFLICT(agent, session, host) DO UPDATE SET
   at = excluded.at, by = excluded.by
 
 -- secret_uses_said: what was said for good to skills of an agent, or of all, that want a secret --
-SELECT verdict, shown FROM call_grant WHERE tool = 'use_secret' AND agent IN (?, '')
+SELECT verdict, shown FROM call_grant WHERE tool = 'secret of a skill' AND agent IN (?, '')

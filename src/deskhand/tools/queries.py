@@ -15,8 +15,9 @@ from ..types.commit import Change
 from ..types.labels import Label
 from ..types.tasks import Task
 
-USE_SECRET = "use_secret"
-"""As what it stands among the standing answers that a skill may use a secret."""
+USE_SECRET = "secret of a skill"
+"""As what it stands among the standing answers that a skill may use a secret. No tool can be called
+so: what is answered to a call of a tool allows no secret."""
 _encode = msgspec.json.encode
 _decode_label = msgspec.json.Decoder(Label).decode
 _decode_task = msgspec.json.Decoder(Task).decode
