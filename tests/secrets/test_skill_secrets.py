@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
@@ -107,6 +108,37 @@ async def test_no_rule_of_the_policy_allows_it_for_a_person(asking: World) -> No
         (result,) = await asking.results(app, "one", ask(asking, secrets=["station"]))
         assert "only the owner can let a skill use a secret" in result.text
         assert not asking.server.requests
+
+
+async def test_a_yes_is_for_the_skill_as_it_is(asking: World) -> None:
+    """What has changed since is another skill: it is withheld, and asked about again."""
+    world = asking
+    folder = world.settings.skills_folder / "weather"
+    value = VALUE.encode()
+    async with world.running() as app:
+        await allow_host(world, app)
+        wanted = ask(world, secrets=["station"])
+        await world.answered(app, "one", "always", wanted)
+        assert value in world.server.requests[-1]
+        (asked,) = await world.found(app, "one", ApprovalAsked)
+        assert f"the skill in {folder}" in asked.question
+        (result,) = await world.results(app, "again", wanted)
+        assert result.status == "ok", "it was allowed for good, and may be said again"
+
+        (folder / "ask.sh").write_text("curl -sSk https://$1/changed")
+        (result,) = await world.results(app, "two", ask(world))
+        assert "the skill was not given its secrets 'station'" in result.text
+        assert b"/changed" in world.server.requests[-1] and value not in world.server.requests[-1]
+        await world.answered(app, "two", "no", wanted)
+        assert len(await world.found(app, "two", ApprovalAsked)) == 1, "always was for the other"
+
+        await world.start(app, "three", wanted)
+        with anyio.fail_after(60):
+            while not (asks := await world.found(app, "three", ApprovalAsked)):
+                await anyio.sleep(0.01)
+        (folder / "ask.sh").write_text("curl -sSk https://$1/swapped")
+        await world.answer(app, asks[0].ask_id, "yes")
+        assert not [each for each in world.server.requests if b"/swapped" in each and value in each]
 
 
 async def test_a_tool_that_is_called_so_allows_nothing(asking: World) -> None:

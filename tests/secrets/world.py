@@ -120,6 +120,14 @@ class World:
         events = await app.store.events(f"default/terminal:{session}")
         return [each.event for each in events if isinstance(each.event, kind)]
 
+    async def answer(self, app: App, ask_id: str, choice: str) -> None:
+        """Answer what is asked in the conversation of the last call, and have its turn end."""
+        before = len(await self.found(app, self.session, TurnEnded))
+        await self._submit(app, Answer(ask_id, choice))
+        with anyio.fail_after(100):
+            while len(await self.found(app, self.session, TurnEnded)) == before:
+                await anyio.sleep(0.01)
+
     async def request(self, app: App, session: str, choice: str) -> str:
         """Ask for the host, and answer so when that is asked; the result."""
         call = ("request_host", {"host": self.where})

@@ -217,12 +217,14 @@ def test_a_folder_is_installed_bound_and_updated(tmp_path: Path) -> None:
 
 def test_its_hosts_and_secrets_are_asked_for_once(tmp_path: Path) -> None:
     declared = "metadata:\n  deskhand-secrets: mail, sms\n  deskhand-hosts: api.example.org :x\n---"
-    source = skill_folder(tmp_path, skill=SKILL.replace("mail.\n---", f"mail.\n{declared}"))
+    front = SKILL.replace("mail.\n---", f"mail.\n{declared}")
+    source = skill_folder(tmp_path, skill=front, fill="")
     said = install(tmp_path, str(source), given="y\ny\ny\nn\n")
     assert said.exit_code == 0, said.output
     assert "secrets that it wants for its requests: mail, sms" in said.output
     assert "Let commands of every agent reach api.example.org?" in said.output
-    assert "letters may use the secret mail now\nIt is not set yet" in said.output
+    place = tmp_path / "home" / "skills" / "letters"
+    assert f"letters may use the secret mail now: {place}\nIt is not set yet" in said.output
     assert "To allow it later: deskhand skills allow letters sms" in said.output
     listed = run(tmp_path, "allow", "list").output
     assert "secret of a skill" in listed and '"secret":"mail"' in listed and "sms" not in listed
@@ -233,6 +235,15 @@ def test_its_hosts_and_secrets_are_asked_for_once(tmp_path: Path) -> None:
     allowed = run(tmp_path, "skills", "allow", "letters", "sms").output
     assert "letters may use the secret sms now" in allowed
     assert "deskhand secrets rule sms api.example.org" in allowed
+    (place / "scripts" / "fill.py").write_text("print('changed')")
+    changed = install(tmp_path, str(source), "--yes").output
+    assert "skills allow letters mail" not in changed, "it is again what that was said for"
+    (source / "scripts" / "fill.py").write_text("print('another')")
+    changed = install(tmp_path, str(source), "--yes").output
+    assert "skills allow letters mail" in changed and "skills allow letters sms" in changed
+    (place / "link").symlink_to("/etc")
+    refused = run(tmp_path, "skills", "allow", "letters", "mail")
+    assert refused.exit_code == 2 and "it contains links or special files" in refused.output
     refused = run(tmp_path, "skills", "allow", "letters", "bank")
     assert refused.exit_code == 2 and "the secrets that it declares: mail, sms" in refused.output
 

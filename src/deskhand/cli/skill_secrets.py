@@ -10,9 +10,10 @@ from ..assembly.tools import skills_of
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..secrets.redaction import open_secrets
-from ..skills.secret_grants import allow_secrets, list_allowed_secrets
+from ..skills.secret_grants import allow_secrets, list_allowed_secrets, read_version
 from ..skills.skill import Skill
 from ..store.sql_store import SqlStore
+from ..types.errors import Refused
 from ..users.queries import audit_note
 from .plain import escape_control
 from .run import (
@@ -35,8 +36,9 @@ from .run import (
 def allow(name: str, secrets: tuple[str, ...], agent: str, config: str | None) -> None:
     """Let a skill use the secrets that it declares, or only those that you name.
 
-    Its programs never see a value: the proxy adds it to requests, by the rules of each secret. With
-    --agent this counts for one agent. `deskhand allow revoke` takes it back.
+    Its programs never see a value: the proxy adds it to requests, by the rules of each secret. This
+    counts for the skill as it is now, with --agent for one agent. `deskhand allow revoke` takes it
+    back.
 
     \b
     Examples:
@@ -75,9 +77,14 @@ def offer_secrets(settings: Settings, agent: str, skill: Skill, *, yes: bool) ->
 
 
 def _allow(settings: Settings, agent: str, skill: Skill, secrets: Sequence[str]) -> None:
+    try:
+        version = read_version(skill)
+    except Refused as error:
+        fail(str(error), USAGE)
+
     async def use(store: SqlStore) -> None:
         now = SystemClock().now()
-        rows = allow_secrets(skill, secrets, agent=agent, at=now, by=ME.id)
+        rows = allow_secrets(version, secrets, agent=agent, at=now, by=ME.id)
         subject = f"{skill.name} {', '.join(secrets)} {agent}".strip()
         note = audit_note(now, ME.id, what="secret of a skill allowed", subject=subject)
         await store.change([*rows, note])
@@ -86,7 +93,8 @@ def _allow(settings: Settings, agent: str, skill: Skill, secrets: Sequence[str])
     known = {each.name: each for each in open_secrets(settings).list_secrets()}
     for secret in secrets:
         with_agent = f" with {agent}" if agent else ""
-        click.echo(escape_control(f"{skill.name} may use the secret {secret} now{with_agent}"))
+        said = f"{skill.name} may use the secret {secret} now{with_agent}: {version.folder}"
+        click.echo(escape_control(said))
         if secret not in known:
             click.echo(f"It is not set yet: deskhand secrets set {secret}")
         ruled = {rule.host for rule in known[secret].rules} if secret in known else set()

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ..sandbox.base import Mount, SandboxCommand
 from ..tools.approved import load_bound
-from ..tools.base import Context, Outcome, Spec
+from ..tools.base import CallPreview, Context, Outcome, Spec
 from ..tools.convert import find_python
 from ..tools.define import decode_arguments, make_schema
 from ..tools.label_marks import load_marks
@@ -22,11 +22,12 @@ from ..tools.shell import MAX_TIMEOUT_S, TIMEOUT_S, run_command_watched
 from ..tools.written import command_mounts
 from ..types.commit import Change
 from ..types.effects import Effect
-from ..types.errors import ToolError
+from ..types.errors import Refused, ToolError
 from ..types.identity import Address
-from ..types.labels import LOCAL
+from ..types.labels import LOCAL, Label
 from ..types.messages import Text
-from .secret_grants import allow_secrets, list_allowed_secrets
+from ..types.options import SessionOptions
+from .secret_grants import allow_secrets, list_allowed_secrets, read_version
 from .skill import SECRETS_KEY, Skill, Skills
 from .tools import why_held
 
@@ -34,6 +35,7 @@ PYTHONS = frozenset({"python", "python3"})
 PACKAGES = ("msgspec", "docx", "openpyxl", "pptx", "fpdf")
 """What programs of skills may import, with all that is installed beside it."""
 RUN_SKILL = "run_skill"
+SHOWN_DIGITS = 32
 
 
 class RunSkillArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,12 +76,28 @@ class RunSkill:
             return "local_write"  # it is refused
         return "network" if given.secrets else "local_write"
 
+    def preview(
+        self, arguments: msgspec.Raw, session: str, options: SessionOptions, label: Label
+    ) -> CallPreview | None:
+        """Of a call that wants secrets, which skill is to have them: the yes is for its bytes."""
+        try:
+            given = decode_arguments(arguments, RunSkillArguments, RUN_SKILL)
+            found = self._skills.find().get(given.skill)
+            if found is None or not given.secrets:
+                return None
+            version = read_version(found)
+        except (ToolError, Refused):
+            return None  # it is refused
+        shown = f"[the skill in {version.folder}, SHA-256 {version.digest[:SHOWN_DIGITS]}]"
+        return CallPreview("network", shown)
+
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, RunSkillArguments, RUN_SKILL)
         found = await self._find(given.skill, context)
-        rows = self._allow(found, given.secrets, context)
         allowed = await list_allowed_secrets(context.reach.reader, context.agent, found)
-        usable = tuple(each for each in found.secrets if each in (*allowed, *given.secrets))
+        wished = [each for each in given.secrets if each not in allowed]
+        rows = await self._allow(found, wished, context) if wished else ()
+        usable = tuple(each for each in found.secrets if each in (*allowed, *wished))
         wanted = make_command(found, given.command, context)
         limited = replace(wanted, timeout_s=min(max(given.timeout_s, 1.0), MAX_TIMEOUT_S))
         shown = f"{found.name}: {given.command}"
@@ -102,7 +120,9 @@ class RunSkill:
             raise ToolError(why)
         return found
 
-    def _allow(self, skill: Skill, secrets: Sequence[str], context: Context) -> tuple[Change, ...]:
+    async def _allow(
+        self, skill: Skill, secrets: Sequence[str], context: Context
+    ) -> tuple[Change, ...]:
         """The rows that let it use these from now on, which a person has just allowed. Raises
         ToolError."""
         unknown = [each for each in secrets if each not in skill.secrets]
@@ -111,12 +131,16 @@ class RunSkill:
                 f"the skill {skill.name!r} does not declare {_quote_all(unknown)}: its SKILL.md "
                 f"says {SECRETS_KEY} under metadata"
             )
-        if secrets and not (context.approved and "owner" in context.principal.roles):
+        if not (context.approved and "owner" in context.principal.roles):
             raise ToolError(
                 f"only the owner can let a skill use a secret: `deskhand skills allow {skill.name}`"
             )
+        try:
+            version = await anyio.to_thread.run_sync(read_version, skill)
+        except Refused as error:
+            raise ToolError(str(error)) from error
         return allow_secrets(
-            skill,
+            version,
             secrets,
             agent=context.agent,
             at=context.clock.now(),
@@ -129,8 +153,8 @@ def _quote_all(names: Sequence[str]) -> str:
 
 
 _WITHHELD = (
-    "\n[the skill was not given its secrets {names}, which nobody has allowed yet. If it needs "
-    "them, run it again with them in secrets]"
+    "\n[the skill was not given its secrets {names}, which nobody has allowed yet for what it is "
+    "now. If it needs them, run it again with them in secrets]"
 )
 
 

@@ -303,7 +303,7 @@ class PreviewedCall(Protocol):
         self, arguments: msgspec.Raw, session: str, options: SessionOptions, label: Label
     ) -> CallPreview | None:
         """Of this call in the conversation `session`, which is held so and has read what has this
-        label; None where nothing is to be said. Looks at memory alone."""
+        label; None where nothing is to be said. Looks at memory, or a few small files."""
         ...
 
 
