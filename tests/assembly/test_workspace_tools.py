@@ -4,6 +4,7 @@ while untrusted."""
 from __future__ import annotations
 
 import os
+import py_compile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -164,7 +165,7 @@ async def test_what_an_agent_has_learned_is_reviewed_first(tmp_path: Path) -> No
     own.file = own.work / "memory" / "skills" / "sums.py"
     own.file.parent.mkdir(parents=True)
     own.write(SOURCE)
-    (own.file.parent / "_hidden.py").write_text("x = 1\n")
+    (own.file.parent / "__init__.py").touch()
     async with own.running() as app:
         approving = Approving(own.settings, app.store)
         (held,) = await approving.list_held(app.parts.clock.now())
@@ -195,6 +196,57 @@ async def test_what_an_agent_has_learned_is_reviewed_first(tmp_path: Path) -> No
         app.dispatch.renew()
         told = await own.call(app, "add", a=1)  # one that was offered before it was taken back
         assert "no owner has reviewed it yet" in told.results["c"].text
+
+
+async def test_what_it_imports_is_reviewed_too(tmp_path: Path) -> None:
+    """Else a reviewed file would run other code whenever a file beside it is changed."""
+    own = Own(tmp_path / "h")
+    own.file = own.work / "memory" / "skills" / "sums.py"
+    own.file.parent.mkdir(parents=True)
+    own.write("async def add(a: int):\n    'Adds.'\n    import rates\n    return a * rates.RATE\n")
+    rates = own.file.parent / "rates.py"
+    rates.write_text("RATE = 3\n")
+    async with own.running() as app:
+        approving = Approving(own.settings, app.store)
+
+        async def approve(name: str) -> None:
+            seen = await approving.view(f"memory/skills/{name}")
+            await approving.approve(seen, "owner", app.parts.clock.now())
+
+        await approve("sums.py")
+        await own.until(app, {"add"})
+        told = await own.call(app, "add", a=2)
+        assert "No module named 'rates'" in told.results["c"].text
+        (held,) = await approving.list_held(app.parts.clock.now())
+        assert held.path == str(rates)
+
+        await approve("rates.py")
+        assert (await own.call(app, "add", a=2)).results["c"].text == "6"
+
+        # What Python has compiled of it before is no file that anybody has reviewed.
+        looks = rates.stat()
+        rates.write_text("RATE = 9\n")
+        os.utime(rates, ns=(looks.st_atime_ns, looks.st_mtime_ns))
+        py_compile.compile(str(rates), doraise=True)
+        rates.write_text("RATE = 3\n")
+        os.utime(rates, ns=(looks.st_atime_ns, looks.st_mtime_ns))
+        assert (await own.call(app, "add", a=2)).results["c"].text == "6"
+
+        rates.write_text("RATE = 9\n")
+        told = await own.call(app, "add", a=2)
+        assert "No module named 'rates'" in told.results["c"].text
+
+
+async def test_another_name_of_the_folder_is_reviewed_too(tmp_path: Path) -> None:
+    own = Own(tmp_path / "h")
+    own.file = own.work / "memory" / "skills" / "sums.py"
+    own.file.parent.mkdir(parents=True)
+    own.write(SOURCE)
+    (own.work / "tools").symlink_to("memory/skills")
+    async with own.running() as app:
+        assert own.offered(app) == {}
+        (held, *_) = await Approving(own.settings, app.store).list_held(app.parts.clock.now())
+        assert held.path == str(own.file)
 
 
 async def test_they_follow_their_files(own: Own) -> None:

@@ -10,11 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 
 from ..config.config import Settings, workspace_of
 from ..customtools.definitions import FileTool, FoundTools, ToolFile
 from ..customtools.describe import describe_file
-from ..customtools.files import ToolFiles, join_found, needs_review, read_beside
+from ..customtools.files import (
+    ToolFiles,
+    join_found,
+    needs_review,
+    read_approved_beside,
+    read_beside,
+)
 from ..customtools.processes import ToolProcesses
 from ..customtools.tools import make_file_tools
 from ..policy.profiles import is_offered
@@ -103,7 +110,10 @@ class OwnTools:
 
         async def describe_one(key: _FileKey, file: ToolFile) -> None:
             async with limiter:
-                beside = self._read_beside(Path(key[0]), file)
+                workspace = Path(key[0])
+                beside = self._read_beside(workspace, file)
+                if needs_review(workspace, file.path, file.place.real):
+                    file = msgspec.structs.replace(file, beside=beside)
                 self._described[key] = await describe_file(file, beside, self._open_sandbox)
 
         async with anyio.create_task_group() as tasks:
@@ -114,6 +124,8 @@ class OwnTools:
     def _read_beside(self, workspace: Path, file: ToolFile) -> dict[str, bytes]:
         """The Python files beside this one that are not held back."""
         held = self._quarantine.find_held(words=self._pending_labels(workspace))
+        if needs_review(workspace, file.path, file.place.real):
+            return read_approved_beside(workspace, file, held.bound)
         return {
             name: source
             for name, source in read_beside(workspace, file).items()
@@ -177,7 +189,9 @@ async def find_all_tools(
 def _is_held(file: str, read: FileTool | ToolFile, workspace: Path, held: HeldBack) -> bool:
     path = str(workspace / file)
     inode = read.place.inode
-    if needs_review(file) and not held.bound.covers(os.path.realpath(path)):
+    if needs_review(workspace, file, read.place.real) and not held.bound.covers(
+        os.path.realpath(path)
+    ):
         return True
     return (
         is_held_back(held, path, inode)

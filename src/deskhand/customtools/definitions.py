@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -42,12 +43,15 @@ class FileTool(msgspec.Struct, frozen=True):
 
 
 class ToolFile(msgspec.Struct, frozen=True):
-    """A file as it was read: `path` in the workspace, and where that was."""
+    """A file as it was read: `path` in the workspace, and where that was. `beside` are the Python
+    files of its folder that it may import, by name, as they were read; None: what lies there when
+    it does."""
 
     path: str
     source: bytes
     digest: bytes
     place: Place
+    beside: Mapping[str, bytes] | None = None
 
 
 class FoundTools(msgspec.Struct, frozen=True):

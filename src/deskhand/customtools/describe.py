@@ -79,7 +79,12 @@ def make_command(folder: Path, mounts: tuple[Mount, ...], time_s: float) -> Sand
 
 def make_load_line(file: ToolFile, folder: Path) -> bytes:
     """What the process is told first. It runs this source, whatever the file holds by then."""
-    told = {"path": str(folder / file.path), "source": file.source.decode("latin-1")}
+    told: dict[str, Any] = {
+        "path": str(folder / file.path),
+        "source": file.source.decode("latin-1"),
+    }
+    if file.beside is not None:
+        told["beside"] = {name: source.decode("latin-1") for name, source in file.beside.items()}
     return msgspec.json.encode(told)
 
 

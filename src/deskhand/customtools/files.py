@@ -6,6 +6,7 @@ agent has learned, and give no tools before an owner has reviewed them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -13,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
 
+from ..tools.approved import Bound
 from ..tools.paths import Workspace
 from ..types.errors import ToolError
 from .definitions import FoundTools, ToolFile
@@ -59,7 +61,7 @@ class ToolFiles:
                 with suppress(ToolError):
                     entries = workspace.list(folder, 10 * MOST_FILES)[: 10 * MOST_FILES]
                     modules = [
-                        each for each in entries if each.kind == "file" and is_module(each.name)
+                        each for each in entries if each.kind == "file" and _is_module(each.name)
                     ]
                     for entry in modules[:MOST_FILES]:
                         if abs(now - entry.modified_s) > SETTLED_S:
@@ -67,9 +69,16 @@ class ToolFiles:
                             yield f"{folder}/{entry.name}", version
 
 
-def needs_review(file: str) -> bool:
-    """Whether the tools of this file, a path in the workspace, wait for an owner's approval."""
-    return file.startswith(f"{REVIEWED_FOLDER}/")
+def needs_review(workspace: Path, file: str, real: str) -> bool:
+    """Whether the tools of this file, a path in the workspace that led to this real one, wait for
+    an owner's approval."""
+    return file.startswith(f"{REVIEWED_FOLDER}/") or is_in_reviewed_folder(workspace, real)
+
+
+def is_in_reviewed_folder(workspace: Path, real: str) -> bool:
+    """Whether this real path is in the folder whose files are reviewed, whatever else leads
+    there."""
+    return os.path.realpath(workspace / REVIEWED_FOLDER) == str(PurePosixPath(real).parent)
 
 
 def _is_still_at(found: FoundTools, path: str) -> bool:
@@ -78,8 +87,7 @@ def _is_still_at(found: FoundTools, path: str) -> bool:
     return all(place.is_at(path) for place in places)
 
 
-def is_module(name: str) -> bool:
-    """Whether a file of this name may give tools."""
+def _is_module(name: str) -> bool:
     return name.endswith(".py") and not name.startswith(("_", ".")) and name.isprintable()
 
 
@@ -111,6 +119,17 @@ def read_beside(workspace: Path, file: ToolFile) -> dict[str, bytes]:
                     found[entry.name] = files.read(f"{folder}/{entry.name}", FILE_BYTES)
     found.pop(PurePosixPath(file.path).name, None)
     return found
+
+
+def read_approved_beside(workspace: Path, file: ToolFile, bound: Bound) -> dict[str, bytes]:
+    """Those of them that are as an owner has approved them."""
+    folder = PurePosixPath(file.place.real).parent
+    return {
+        name: source
+        for name, source in read_beside(workspace, file).items()
+        if bound.covers(f"{folder}/{name}")
+        and bound.allows(f"{folder}/{name}", sha256(source).digest())
+    }
 
 
 def join_found(found: Sequence[FoundTools]) -> FoundTools:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,8 @@ class ToolCallFrame(msgspec.Struct, frozen=True):
 
 
 _decode = msgspec.json.Decoder(Frame).decode
-ProcessKey = tuple[str, bytes, str, str, tuple[Mount, ...], bool, tuple[tuple[str, int], ...]]
+FileVersions = tuple[tuple[str, int | bytes], ...]
+ProcessKey = tuple[str, bytes, str, str, tuple[Mount, ...], bool, FileVersions]
 """File and digest, session and who opened its turn, what it sees, whether it has a network, and the
 versions of the Python files beside it."""
 
@@ -272,7 +274,7 @@ class ToolProcesses:
         has_network = not tool.reads_only or bool(tool.hosts)
         path = str(Path(context.reach.folder) / file.path)
         whose = context.session, context.principal.id
-        key = path, file.digest, *whose, mounts, has_network, _list_versions(Path(path).parent)
+        key = path, file.digest, *whose, mounts, has_network, _list_versions(path, file)
         found = self._processes.get(key)
         if found is None or found.has_ended or found.scope.cancel_called:
             found = ToolProcess(file, context, mounts, has_network=has_network)
@@ -292,10 +294,13 @@ async def _label_of_all(context: Context) -> Label:
     return join_labels(labels)
 
 
-def _list_versions(folder: Path) -> tuple[tuple[str, int], ...]:
-    """The Python files of a folder, which a file of tools may import, and when each was changed."""
+def _list_versions(path: str, file: ToolFile) -> FileVersions:
+    """The Python files beside this one at `path`, which it may import, and when each was changed,
+    or what is in each."""
+    if file.beside is not None:
+        return tuple((name, sha256(file.beside[name]).digest()) for name in sorted(file.beside))
     found: list[tuple[str, int]] = []
-    with suppress(OSError), os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(Path(path).parent) as entries:
         found = [
             (each.name, each.stat(follow_symlinks=False).st_mtime_ns)
             for each in entries

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection
+from functools import partial
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from ..tools.aliases import TOOL_ALIASES
 from ..tools.approved import CHANGED_TEXT, load_bound
 from ..tools.base import Context, Done, Outcome, Spec, Tool
 from ..tools.define import decode_object, make_function_tool
 from ..tools.label_marks import load_marks
-from ..tools.paths import OpenedFile
 from ..tools.shell import CommandOutput, RanCommand, run_watched
 from ..tools.watch import FileWatch
 from ..types.effects import Effect
 from ..types.errors import ToolError
 from .definitions import FileTool, FoundTools, Parameter, ToolFile
-from .files import FILE_BYTES, needs_review
+from .files import FILE_BYTES, needs_review, read_approved_beside
 from .functions import KINDS
 from .processes import ToolProcesses
 
@@ -90,10 +92,8 @@ class CustomTool:
         tool = self._tool
         read = context.reach.files.read_opened
         opened = await anyio.to_thread.run_sync(read, tool.file, FILE_BYTES)
-        await _check_approved(
-            tool.file, opened, context
-        )  # after reading it: what is checked is what runs
         file = ToolFile(tool.file, opened.data, sha256(opened.data).digest(), opened.place)
+        file = await _require_approved(file, context)  # after reading it: that is what runs
         shown = f"{tool.name} {shlex.quote(msgspec.json.encode(given).decode())}"
 
         async def run(output: CommandOutput, watch: FileWatch) -> RanCommand:
@@ -109,22 +109,26 @@ def effect_of(tool: FileTool) -> Effect:
     return "network" if tool.hosts else "none"
 
 
-async def _check_approved(path: str, opened: OpenedFile, context: Context) -> None:
-    """Raises ToolError when this content of a tool's file, at `path` in the workspace, is held
-    back."""
+async def _require_approved(read: ToolFile, context: Context) -> ToolFile:
+    """The file, with all that it may import where that is reviewed too. Raises ToolError when this
+    content is held back."""
     marks = await load_marks(context)
     bound = await load_bound(context)
-    file = opened.place.asked
-    real = opened.place.real
-    if not all(
-        bound.allows(each, sha256(opened.data).digest()) for each in (real, marks.real_path(file))
-    ):
+    workspace = Path(context.reach.folder)
+    file = read.place.asked
+    real = read.place.real
+    if not all(bound.allows(each, read.digest) for each in (real, marks.real_path(file))):
         raise ToolError(CHANGED_TEXT.format(what=file))
-    if needs_review(path) and not bound.covers(real):
-        raise ToolError(f"{path} is held back: no owner has reviewed it yet, with `deskhand held`")
-    label = marks.file_label(opened.place)
+    if needs_review(workspace, read.path, real):
+        if not bound.covers(real):
+            raise ToolError(
+                f"{file} is held back: no owner has reviewed it yet, with `deskhand held`"
+            )
+        find = partial(read_approved_beside, workspace, read, bound)
+        return replace(read, beside=await anyio.to_thread.run_sync(find))
+    label = marks.file_label(read.place)
     if bound.covers(real) or not (label.integrity == "untrusted" or label.by):
-        return
+        return read
     whose = f"text by {', '.join(label.by)}"
     if label.integrity == "untrusted":
         whose = "untrusted content"

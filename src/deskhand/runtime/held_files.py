@@ -24,7 +24,7 @@ from ..assembly.prompt import MEMORY_FILE, WORKSPACE_FILES, day_files
 from ..assembly.tools import skills_of
 from ..config.config import Settings, workspace_of
 from ..customtools.files import FOLDERS as PYTHON_FOLDERS
-from ..customtools.files import is_module, needs_review
+from ..customtools.files import is_in_reviewed_folder
 from ..jobs.heartbeat import FILE as HEARTBEAT_FILE
 from ..store.base import Store
 from ..tools.approved import (
@@ -193,11 +193,13 @@ class Approving:
                 )
 
     def _is_unreviewed(self, path: str, agent: str, bound: Bound) -> bool:
-        """Whether its tools wait for a first review."""
-        workspace = os.path.realpath(workspace_of(self._settings, agent))
+        """Whether it is Python that waits for a first review: its tools, or what they import."""
         real = os.path.realpath(path)
-        inner = real.removeprefix(f"{workspace}/")
-        is_tools = needs_review(inner) and inner.count("/") == 2 and is_module(Path(real).name)
+        is_tools = (
+            is_in_reviewed_folder(workspace_of(self._settings, agent), real)
+            and real.endswith(".py")
+            and not real.endswith("/__init__.py")  # nothing imports it
+        )
         return is_tools and not bound.covers(real) and Path(real).is_file()
 
     def _why_held(self, path: str, marks: Marks, bound: Bound) -> str:

@@ -19,6 +19,8 @@ import traceback
 import types
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 from . import api
@@ -79,12 +81,39 @@ class Loaded:
         return api.Registered(name, "", getattr(self.module, name), 0)
 
 
-def load(told: dict[str, str]) -> Loaded:
+class BesideImporter(Loader):
+    """Imports the files beside the loaded one from the sources that we were told, whatever lies
+    there."""
+
+    def __init__(self, folder: str, sources: dict[str, str]) -> None:
+        self._folder = folder
+        self._sources = {name.removesuffix(".py"): source for name, source in sources.items()}
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in self._sources:
+            return None
+        spec = ModuleSpec(name, self, origin=f"{self._folder}/{name}.py")
+        spec.has_location = True
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """The usual kind of module."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        source = self._sources[module.__name__].encode("latin-1")
+        exec(compile(source, str(module.__file__), "exec"), module.__dict__)
+
+
+def load(told: dict[str, Any]) -> Loaded:
     """Run the file's source. Whatever it raises is the problem, with its line."""
     path = told["path"]
     with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123
         file.read()  # it counts as read, and so does whatever it is marked with
-    sys.path.append(os.path.dirname(path))  # noqa: PTH120 -- last: it hides no library
+    folder = os.path.dirname(path)  # noqa: PTH120
+    if "beside" in told:
+        sys.meta_path.append(BesideImporter(folder, told["beside"]))  # last: it hides no library
+    else:
+        sys.path.append(folder)
     sys.argv[:] = [path]
     for name in OTHER_IMPORTS:
         _provide_import(name)
