@@ -23,6 +23,8 @@ from deskhand.tools.editor_files import (
 from deskhand.tools.files import edit_file, make_rewrite, plan_rewrite, read_file, write_file
 from deskhand.tools.label_marks import encode_path, load_marks
 from deskhand.tools.queries import set_label
+from deskhand.tools.watch import make_by
+from deskhand.tools.watched_folder import find_watched_folder
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import Label
 from deskhand.types.messages import Text
@@ -151,6 +153,30 @@ async def test_what_a_person_types_meanwhile_is_not_lost(hands: Hands, socket_pa
     ):
         await hands(edit_file, path="f.txt", edits=[{"old": "one", "new": "two"}])
     assert file.read_text() == "one\n"
+
+
+async def test_a_command_that_starts_meanwhile_ends_the_editors_part(
+    hands: Hands, socket_path: Path
+) -> None:
+    """It could put a link there before the editor writes for the second time."""
+    file = hands.write("f.txt", b"one\n")
+    context = await hands.context()
+    where, _ = find_watched_folder(context.reach)
+    doer = msgspec.structs.replace(make_by(context, "shell", "sleep 9"), key="another")
+    written: list[str] = []
+
+    def answer(request: EditorRequest) -> EditorAnswer:
+        if request.content is None:
+            return EditorAnswer("one\ntyped\n")
+        written.append(request.content)
+        file.write_text(request.content)
+        where.register(doer)
+        return EditorAnswer()
+
+    with editor(socket_path, answer):
+        await hands(edit_file, path="f.txt", edits=[{"old": "typed", "new": "mended"}])
+    assert written == ["one\ntyped\n"], "what was typed is saved, before the command began"
+    assert file.read_text() == "one\nmended\n"
 
 
 async def test_the_rules_of_the_workspace_come_first(hands: Hands, socket_path: Path) -> None:

@@ -24,7 +24,7 @@ from ..types.unix_sockets import short_socket_path
 from .base import Context, ToolScope
 from .edits import BOM
 from .label_marks import load_marks, needs_mark
-from .paths import OpenedFile, Workspace
+from .paths import OpenedFile
 from .written import list_read_only
 
 EDITOR_S = 10.0
@@ -196,37 +196,46 @@ def _is_command_running(reach: ToolScope, key: str) -> bool:
 
 
 class EditorWrite:
-    """A file that is written by the editor. Its methods block."""
+    """A file that is written by the editor, for the call `key`. Its methods block."""
 
-    def __init__(self, editor: EditorFiles, files: Workspace, path: str, data: bytes) -> None:
+    def __init__(
+        self, editor: EditorFiles, reach: ToolScope, path: str, data: bytes, *, key: str
+    ) -> None:
         self._editor = editor
-        self._files = files
+        self._reach = reach
+        self._files = reach.files
         self._path = path
         self._data = data
-        self.real = files.prepare_write(path)
+        self._key = key
+        self.real = reach.files.prepare_write(path)
 
-    def prepare(self, expected: bytes | None, reach: ToolScope, key: str) -> bool:
+    def prepare(self, expected: bytes | None) -> bool:
         """Save what a person has not saved, so that it can be brought back. Returns whether the
         file is then written by the editor. Raises ToolError where it is not as `expected` any
         more."""
         opened = self._open()
         if opened is None:
-            return not _is_command_running(reach, key)
+            return not self._is_command_running()
         if not _is_text(opened):
             return False
-        held = add_unsaved(opened, self._editor, reach, key).data
+        held = add_unsaved(opened, self._editor, self._reach, self._key).data
         if expected is not None and held != expected:
             raise ToolError(
                 f"{self._path!r} was changed in the editor just now; read it again first"
             )
-        if _is_command_running(reach, key):
-            return False  # it would be written by its name, which may lead elsewhere
+        if self._is_command_running():
+            return False
         if held != opened.data:
             self._put(held)
         return True
 
     def write(self) -> str:
         """Write it, whole or not at all. Returns its real path. Raises EditorError."""
+        if self._is_command_running():  # one that has begun since it was prepared
+            return self._files.write(self._path, self._data)
+        self.real = self._files.prepare_write(
+            self._path
+        )  # only now, so that its folders are undone
         self._put(self._data)
         return self.real
 
@@ -234,6 +243,10 @@ class EditorWrite:
         """Whether it was written as it was given: an editor may have formatted it."""
         opened = self._open()
         return opened is not None and _plain(opened.data) == _plain(self._data)
+
+    def _is_command_running(self) -> bool:
+        """Whether the editor is not to write now: it would by a name that may lead elsewhere."""
+        return _is_command_running(self._reach, self._key)
 
     def _open(self) -> OpenedFile | None:
         try:
@@ -307,8 +320,8 @@ async def open_editor_write(
         real = context.reach.files.target_path(path)
         if any(real.startswith(f"{each.path}/") for each in list_read_only(context)):
             return None  # which is refused
-        writing = EditorWrite(editor, context.reach.files, path, data)
-        return writing if writing.prepare(expected, context.reach, context.key) else None
+        writing = EditorWrite(editor, context.reach, path, data, key=context.key)
+        return writing if writing.prepare(expected) else None
 
     return await anyio.to_thread.run_sync(prepare)
 
