@@ -23,8 +23,7 @@ from deskhand.tools.editor_files import (
 from deskhand.tools.files import edit_file, make_rewrite, plan_rewrite, read_file, write_file
 from deskhand.tools.label_marks import encode_path, load_marks
 from deskhand.tools.queries import set_label
-from deskhand.tools.watch import make_by
-from deskhand.tools.watched_folder import find_watched_folder
+from deskhand.tools.watched_folder import find_watched_folder, make_by
 from deskhand.types.errors import ToolError
 from deskhand.types.labels import Label
 from deskhand.types.messages import Text
@@ -177,6 +176,18 @@ async def test_a_command_that_starts_meanwhile_ends_the_editors_part(
         await hands(edit_file, path="f.txt", edits=[{"old": "typed", "new": "mended"}])
     assert written == ["one\ntyped\n"], "what was typed is saved, before the command began"
     assert file.read_text() == "one\nmended\n"
+
+
+async def test_folders_that_are_made_for_a_file_go_with_it(hands: Hands, socket_path: Path) -> None:
+    """They are undone where the editor writes the file as where it does not."""
+
+    async def make_file(folder: str) -> list[object]:
+        done = await hands.done(write_file, path=f"{folder}/deep/f.txt", content="one\n")
+        return [each.args[1] for each in done.changes if each.statement == "effect_item_add"]
+
+    assert await make_file("one") == [b"one", b"one/deep", b"one/deep/f.txt"]
+    with editor(socket_path, lambda request: EditorAnswer()):
+        assert await make_file("two") == [b"two", b"two/deep", b"two/deep/f.txt"]
 
 
 async def test_the_rules_of_the_workspace_come_first(hands: Hands, socket_path: Path) -> None:

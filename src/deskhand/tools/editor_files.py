@@ -207,7 +207,7 @@ class EditorWrite:
         self._path = path
         self._data = data
         self._key = key
-        self.real = reach.files.prepare_write(path)
+        self.real = ""
 
     def prepare(self, expected: bytes | None) -> bool:
         """Save what a person has not saved, so that it can be brought back. Returns whether the
@@ -218,6 +218,7 @@ class EditorWrite:
             return not self._is_command_running()
         if not _is_text(opened):
             return False
+        self.real = self._files.prepare_write(self._path)
         held = add_unsaved(opened, self._editor, self._reach, self._key).data
         if expected is not None and held != expected:
             raise ToolError(
@@ -233,9 +234,8 @@ class EditorWrite:
         """Write it, whole or not at all. Returns its real path. Raises EditorError."""
         if self._is_command_running():  # one that has begun since it was prepared
             return self._files.write(self._path, self._data)
-        self.real = self._files.prepare_write(
-            self._path
-        )  # only now, so that its folders are undone
+        # Only now are folders made for it, so that they are undone with it.
+        self.real = self._files.prepare_write(self._path)
         self._put(self._data)
         return self.real
 
