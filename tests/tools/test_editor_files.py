@@ -178,6 +178,26 @@ async def test_a_command_that_starts_meanwhile_ends_the_editors_part(
     assert file.read_text() == "one\nmended\n"
 
 
+async def test_a_command_that_is_over_when_the_editor_answers(
+    hands: Hands, socket_path: Path
+) -> None:
+    """It could have put a link there for a moment, and left nothing that tells."""
+    hands.write("f.txt", b"one\n")
+    context = await hands.context()
+    where, _ = find_watched_folder(context.reach)
+    doer = msgspec.structs.replace(make_by(context, "shell", "ln"), key="another")
+
+    def answer(request: EditorRequest) -> EditorAnswer:
+        where.release(where.register(doer), now=1.0)
+        return EditorAnswer("of another file\n")
+
+    with (
+        editor(socket_path, answer),
+        pytest.raises(ToolError, match=r"has unsaved changes in the editor, and a command"),
+    ):
+        await hands(read_file, path="f.txt")
+
+
 async def test_folders_that_are_made_for_a_file_go_with_it(hands: Hands, socket_path: Path) -> None:
     """They are undone where the editor writes the file as where it does not."""
 

@@ -36,8 +36,6 @@ RECEIVE_BYTES = 1 << 16
 SETTLE_S = 0.05
 SETTLE_LOOKS = 40
 STABLE_LOOKS = 4
-FILE_TOOLS = frozenset({"write_file", "edit_file", "manage_skill"})
-"""Tools whose changes run no program."""
 
 
 class EditorRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -140,6 +138,7 @@ def add_unsaved(
     if editor is None or not _is_text(opened):
         return opened
     real = opened.place.real
+    begun = _count_programs(reach)
     try:
         text = editor.read(real)
     except EditorError as error:
@@ -149,12 +148,17 @@ def add_unsaved(
         return opened
     # The editor opens it by its name. A command could have put a link there for a moment, and what
     # was read would be a file from outside.
-    if _is_command_running(reach, key):
+    if _is_command_running(reach, key) or _count_programs(reach) != begun:
         raise ToolError(
             f"{real!r} has unsaved changes in the editor, and a command is running. Wait until it "
             "has ended, or ask the person to save the file"
         )
     return replace(opened, data=held, size_bytes=len(held))
+
+
+def _count_programs(reach: ToolScope) -> int:
+    """How many have begun until now: one may be over before an editor answers."""
+    return reach.shadow.programs_begun if reach.shadow is not None else 0
 
 
 def _is_text(opened: OpenedFile) -> bool:
@@ -189,10 +193,7 @@ def _as_saved(text: str, saved: bytes) -> bytes:
 def _is_command_running(reach: ToolScope, key: str) -> bool:
     """Whether a program may be changing files just now, beside the call `key`."""
     running = reach.shadow.running if reach.shadow is not None else ()
-    return any(
-        one.over_at is None and one.by.key != key and one.by.tool not in FILE_TOOLS
-        for one in running
-    )
+    return any(one.over_at is None and one.by.key != key and one.by.runs_program for one in running)
 
 
 class EditorWrite:

@@ -97,6 +97,8 @@ class FileSnapshots:
         self.skipped_folders: tuple[str, ...] = ()
         """The folders into which the last look did not go."""
         self.running: list[RunningEffect] = []
+        self.programs_begun = 0
+        """How many programs have begun to run here, those that are over too."""
         self.armed: dict[str, tuple[int, int]] = {}
         self.notes = RunningNotes(folder / "running")
         self.whole = True

@@ -17,6 +17,9 @@ from ..types.labels import LOCAL, Label, join_labels
 from . import tree
 from .path_states import ChangedPath
 
+FILE_TOOLS = frozenset({"write_file", "edit_file", "manage_skill"})
+"""Tools whose changes run no program."""
+
 
 class By(msgspec.Struct, frozen=True):
     """Who does something: a call, or an undo of the effect `undoes`, by which `revives` can be
@@ -31,6 +34,11 @@ class By(msgspec.Struct, frozen=True):
     at: float
     undoes: int | None = None
     revives: int | None = None
+
+    @property
+    def runs_program(self) -> bool:
+        """Whether it is more than a change of one file of ours: a program may do anything."""
+        return self.tool not in FILE_TOOLS
 
 
 class RunningEffect:

@@ -96,6 +96,7 @@ class WatchedFolder:
         begun_ns = time.time_ns() - CLOCK_TICK_NS
         one = RunningEffect(by, label, begun_ns, whole=whole or self.shadow.whole)
         self._running.append(one)
+        self.shadow.programs_begun += by.runs_program
         self._write_notes()
         return one
 
