@@ -241,6 +241,9 @@ def test_its_hosts_and_secrets_are_asked_for_once(tmp_path: Path) -> None:
     (source / "scripts" / "fill.py").write_text("print('another')")
     changed = install(tmp_path, str(source), "--yes").output
     assert "skills allow letters mail" in changed and "skills allow letters sms" in changed
+    run(tmp_path, "skills", "allow", "letters", "mail")
+    listed = run(tmp_path, "allow", "list").output
+    assert listed.count('"secret":"mail"') == 1, "in place of what was said for the one before"
     (place / "link").symlink_to("/etc")
     refused = run(tmp_path, "skills", "allow", "letters", "mail")
     assert refused.exit_code == 2 and "it contains links or special files" in refused.output

@@ -68,11 +68,12 @@ def _make_use(version: SkillVersion, secret: str) -> SecretUse:
 
 
 def _allow(use: SecretUse, agent: str, at: float, by: str) -> Change:
+    # The same for all versions: what is said of one takes the place of what was said of the last.
+    whose = msgspec.json.encode((USE_SECRET, agent, use.skill, use.secret, use.folder))
     said = msgspec.json.encode(use)
-    hashed = sha256(f"{USE_SECRET}\0{agent}\0".encode() + said).hexdigest()
     return set_standing_grant(
         StandingGrant(
-            id=hashed,
+            id=sha256(whose).hexdigest(),
             verdict="always",
             agent=agent,
             tool=USE_SECRET,
