@@ -237,6 +237,23 @@ async def test_what_it_imports_is_reviewed_too(tmp_path: Path) -> None:
         assert "No module named 'rates'" in told.results["c"].text
 
 
+async def test_the_folder_can_be_reviewed_as_a_whole(tmp_path: Path) -> None:
+    own = Own(tmp_path / "h")
+    own.file = own.work / "memory" / "skills" / "sums.py"
+    own.file.parent.mkdir(parents=True)
+    own.write("async def add(a: int):\n    'Adds.'\n    import rates\n    return a * rates.RATE\n")
+    (own.file.parent / "rates.py").write_text("RATE = 3\n")
+    async with own.running() as app:
+        approving = Approving(own.settings, app.store)
+        seen = await approving.view("memory/skills")
+        assert seen.bound
+        await approving.approve(seen, "owner", app.parts.clock.now())
+        await own.until(app, {"add"})
+        assert (await own.call(app, "add", a=2)).results["c"].text == "6"
+        (own.file.parent / "more.py").write_text("async def more():\n    'More.'\n")
+        await own.until(app, set())
+
+
 async def test_another_name_of_the_folder_is_reviewed_too(tmp_path: Path) -> None:
     own = Own(tmp_path / "h")
     own.file = own.work / "memory" / "skills" / "sums.py"

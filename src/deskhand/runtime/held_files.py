@@ -249,7 +249,7 @@ class Approving:
                     return skill, whose, True
                 if place.startswith(f"{workspace}/"):
                     inner = place[len(workspace) + 1 :]
-                    ours = inner.split("/")[0] in OWN_FOLDERS and not inner.startswith(
+                    ours = inner.split("/")[0] in OWN_FOLDERS and not f"{inner}/".startswith(
                         tuple(f"{f}/" for f in PYTHON_FOLDERS)
                     )
                     return place, whose, not ours
