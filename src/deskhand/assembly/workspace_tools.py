@@ -35,8 +35,8 @@ from ..workspace.quarantine import HeldBack, Quarantine, is_held_back
 log = logging.getLogger(__name__)
 
 DESCRIBED_AT_ONCE = 4
-_FileKey = tuple[str, str, bytes]
-"""Workspace, path in it, and digest."""
+_FileKey = tuple[str, str, bytes, tuple[tuple[str, bytes], ...]]
+"""Workspace, path in it, and digest; of a reviewed file also what it may import, with digests."""
 PendingLabels = Callable[[Path], Sequence[PendingLabel]]
 
 
@@ -102,7 +102,7 @@ class OwnTools:
     async def describe(self, settings: Settings) -> bool:
         """Run what was not described yet, a few at once. Returns whether there was anything."""
         wanted = {
-            (str(workspace_of(settings, agent)), file.path, file.digest): file
+            self._make_key(workspace_of(settings, agent), file): file
             for agent in settings.agents
             for file in self._list_undescribed(settings, agent)
         }
@@ -133,14 +133,26 @@ class OwnTools:
         }
 
     def _list_undescribed(self, settings: Settings, agent: str) -> list[ToolFile]:
-        folder = str(workspace_of(settings, agent))
+        workspace = workspace_of(settings, agent)
         found = self._find_allowed(settings, agent).undescribed
-        return [file for file in found if (folder, file.path, file.digest) not in self._described]
+        return [each for each in found if self._make_key(workspace, each) not in self._described]
+
+    def _make_key(self, workspace: Path, file: ToolFile) -> _FileKey:
+        beside: tuple[tuple[str, bytes], ...] = ()
+        if needs_review(workspace, file.path, file.place.real):
+            folder = file.place.real.rpartition("/")[0]
+            approved = self._quarantine.find_held().bound.files
+            beside = tuple(
+                (path, approved[path])
+                for path in sorted(approved)
+                if path.rpartition("/")[0] == folder
+            )
+        return str(workspace), file.path, file.digest, beside
 
     def _with_described(self, settings: Settings, agent: str, found: FoundTools) -> FoundTools:
-        folder = str(workspace_of(settings, agent))
+        workspace = workspace_of(settings, agent)
         described = [
-            self._described.get((folder, file.path, file.digest), FoundTools())
+            self._described.get(self._make_key(workspace, file), FoundTools())
             for file in found.undescribed
         ]
         return join_found([found, *described])
