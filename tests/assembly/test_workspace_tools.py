@@ -237,7 +237,9 @@ async def test_what_it_imports_is_reviewed_too(tmp_path: Path) -> None:
         assert "No module named 'rates'" in told.results["c"].text
 
 
-async def test_it_is_described_again_with_what_it_imports(tmp_path: Path) -> None:
+async def test_it_is_described_again_with_what_it_imports(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     own = Own(tmp_path / "h")
     own.file = own.work / "memory" / "skills" / "sums.py"
     own.file.parent.mkdir(parents=True)
@@ -248,12 +250,15 @@ async def test_it_is_described_again_with_what_it_imports(tmp_path: Path) -> Non
     (own.file.parent / "rates.py").write_text("RATE = 3\n")
     async with own.running() as app:
         approving = Approving(own.settings, app.store)
-        for name in ("sums.py", "rates.py"):
+        for name, done in (
+            ("sums.py", lambda: "No module named 'rates'" in caplog.text),
+            ("rates.py", lambda: "add" in app.current.agent("default").tools),
+        ):
             seen = await approving.view(f"memory/skills/{name}")
             await approving.approve(seen, "owner", app.parts.clock.now())
-            await anyio.sleep(3)  # it is described in between, where that fails
-        while "add" not in app.current.agent("default").tools:
-            await anyio.sleep(0.05)
+            with anyio.fail_after(30):
+                while not done():
+                    await anyio.sleep(0.05)
         assert (await own.call(app, "add", a=2)).results["c"].text == "6"
 
 
