@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import py_compile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -250,15 +250,16 @@ async def test_it_is_described_again_with_what_it_imports(
     (own.file.parent / "rates.py").write_text("RATE = 3\n")
     async with own.running() as app:
         approving = Approving(own.settings, app.store)
-        for name, done in (
-            ("sums.py", lambda: "No module named 'rates'" in caplog.text),
-            ("rates.py", lambda: "add" in app.current.agent("default").tools),
-        ):
+
+        async def approve(name: str, is_over: Callable[[], bool]) -> None:
             seen = await approving.view(f"memory/skills/{name}")
             await approving.approve(seen, "owner", app.parts.clock.now())
             with anyio.fail_after(30):
-                while not done():
+                while not is_over():
                     await anyio.sleep(0.05)
+
+        await approve("sums.py", lambda: "No module named 'rates'" in caplog.text)
+        await approve("rates.py", lambda: "add" in app.current.agent("default").tools)
         assert (await own.call(app, "add", a=2)).results["c"].text == "6"
 
 
