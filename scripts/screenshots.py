@@ -11,7 +11,7 @@ from pictures import ROOT, launch, open_window, save
 from playwright.sync_api import Browser, StorageState, sync_playwright
 
 from tests.page.conftest import desk_at, state_of
-from tests.page.states import LOOKS, STATES, settle
+from tests.page.states import LOOKS, STATES, open_step, settle
 
 
 def main(folder: Path) -> None:
@@ -43,13 +43,14 @@ def take_channels(browser: Browser, signed: StorageState, url: str, folder: Path
     context = open_window(browser, url, signed, (1280, 1200))
     page = context.new_page()
     page.goto("/#/settings/setup")
+    open_step(page, "channel")
     kinds = page.get_by_role("radiogroup", name="Kind of channel").get_by_role("radio")
     kinds.first.wait_for()
     for kind in kinds.all():
         kind.click()
-        section = page.locator("section", has=kind)
+        step = page.get_by_role("listitem").filter(has=kind)
         settle(page)
-        save(section.screenshot(), folder / f"channel-{kind.inner_text().lower()}.png")
+        save(step.screenshot(), folder / f"channel-{kind.inner_text().lower()}.png")
     context.close()
 
 

@@ -21,6 +21,8 @@ def first_visit(page: Page, desk: Desk) -> None:
 
 def empty(page: Page, desk: Desk) -> None:
     page.get_by_role("heading", name="What should we do").wait_for()
+    page.get_by_role("button", name="Look around").wait_for()
+    expect(page.locator(".side").get_by_text("One moment")).to_have_count(0)
 
 
 def streaming(page: Page, desk: Desk) -> None:
