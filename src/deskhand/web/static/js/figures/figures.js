@@ -10,7 +10,7 @@ import { drawChart, fillChart, tableOfChart } from "./chart.js";
 import { drawDiagram } from "./diagram.js";
 
 const DRAW = { mermaid: showDiagram, chart: showChart, svg: showSvg };
-const READABLE_SCALE = 0.75; // text of 16 px is then as small as the smallest of the page
+const READABLE_SCALE = 0.65; // text of 16 px is then still read without effort
 const BOX_PX = 280; // the height that a picture has in its box
 const diagrams = new Set(); // the boxes with diagrams, which have the colours of the page
 
