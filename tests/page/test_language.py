@@ -17,21 +17,21 @@ from .conftest import WAIT_MS, Desk
 from .states import MORE_STATES, STATES, settle
 from .test_reach import PLACES, STICKS_OUT
 
-page_texts = SimpleNamespace(
-    **runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "page_texts.py"))
+languages = SimpleNamespace(
+    **runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "languages.py"))
 )
 pytestmark = pytest.mark.timeout(240)
-FILES = sorted(page_texts.LANGUAGES.glob("*.json"))
+FILES = sorted(languages.LANGUAGES.glob("*.json"))
 FORMS = {"zero", "one", "two", "few", "many", "other"}
 """What `Intl.PluralRules` calls the forms by a count."""
 OWN = " ".join(
-    " ".join(file.read_text().split()) for file in sorted((page_texts.STATIC / "js").rglob("*.js"))
+    " ".join(file.read_text().split()) for file in sorted((languages.STATIC / "js").rglob("*.js"))
 )
 NAMES = {
     *("Deskhand", "owner", "desk", ": desk", "openai", "read_file", "Models"),
-    *(guide.title for guide in page_texts.GUIDES.values()),
-    *page_texts.PERMISSION_MODES,
-    *(f"/{name}" for name in page_texts.COMMANDS),
+    *(guide.title for guide in languages.GUIDES.values()),
+    *languages.PERMISSION_MODES,
+    *(f"/{name}" for name in languages.COMMANDS),
 }
 """What is called so in every language, or by the server."""
 IDENTIFIER = re.compile(r"[a-z_]+")
@@ -59,27 +59,27 @@ def read(file: Path) -> dict[str, Any]:
 def test_the_english_texts_are_written_alike() -> None:
     """A space before the dots, and a link in the documents is part of its sentence: the page shows
     its words alone."""
-    texts = page_texts.collect()
+    texts = languages.collect()
     assert [text for text in texts if re.search(r"[a-z]…", text)] == []
-    rows = (page_texts.ROOT / "docs" / "configuration.md").read_text().splitlines()
+    rows = (languages.ROOT / "docs" / "configuration.md").read_text().splitlines()
     assert [row for row in rows if re.search(r": \[[^\]]*\]\([^)]*\)\. \|$", row)] == []
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_language_has_every_text_and_no_other(file: Path) -> None:
-    texts = page_texts.collect()
+    texts = languages.collect()
     language = read(file)
     said = language["texts"]
     sentences = language["sentences"]
-    assert list(sentences) == page_texts.collect_sentences(), "run scripts/page_texts.py"
+    assert list(sentences) == languages.collect_sentences(), "run scripts/languages.py"
     for text, form in sentences.items():
         assert form, f"not translated: {text!r}"
         assert values_of(form) == values_of(text), text
         assert (form != form.strip()) == (text != text.strip()), text
-    assert sorted(texts.keys() - said.keys()) == [], "run scripts/page_texts.py"
-    assert sorted(said.keys() - texts.keys()) == [], "run scripts/page_texts.py"
+    assert sorted(texts.keys() - said.keys()) == [], "run scripts/languages.py"
+    assert sorted(said.keys() - texts.keys()) == [], "run scripts/languages.py"
     for text, one in texts.items():
-        forms = page_texts.forms(said[text])
+        forms = languages.forms(said[text])
         assert all(forms), f"not translated: {text!r}"
         wanted, known = values_of(text), values_of(text) | values_of(one)
         if one:
@@ -167,8 +167,8 @@ def test_a_language_that_cannot_be_had_is_english(german: Page) -> None:
 def test_what_is_not_translated_yet_is_said_in_english(
     browser: Browser, desk: Desk, signed: StorageState
 ) -> None:
-    """A language as `scripts/page_texts.py` begins it."""
-    empty = {text: {"other": ""} if one else "" for text, one in page_texts.collect().items()}
+    """A language as `scripts/languages.py` begins it."""
+    empty = {text: {"other": ""} if one else "" for text, one in languages.collect().items()}
     made = browser.new_context(
         storage_state=signed, base_url=desk.url, locale="de-DE", service_workers="block"
     )
@@ -193,7 +193,7 @@ def test_what_is_not_translated_yet_is_said_in_english(
 
 def make_marked(direction: str) -> dict[str, Any]:
     """A language whose texts are those of English between marks."""
-    texts = page_texts.collect()
+    texts = languages.collect()
     said = {
         text: {"one": mark(one), "other": mark(text)} if one else mark(text)
         for text, one in texts.items()
@@ -226,7 +226,7 @@ def marked(browser: Browser, desk: Desk, signed: StorageState) -> Iterator[Page]
         reduced_motion="reduce",
     )
     made.set_default_timeout(WAIT_MS)
-    sentences = {text: mark(text) for text in page_texts.collect_sentences()}
+    sentences = {text: mark(text) for text in languages.collect_sentences()}
     made.route("**/languages/de.json", lambda route: route.fulfill(json=make_marked("rtl")))
     made.route("**/languages/de.server.json", lambda route: route.fulfill(json=sentences))
     yield made.new_page()

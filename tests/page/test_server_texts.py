@@ -24,12 +24,12 @@ from deskhand.types.labels import Label
 from deskhand.types.schedules import describe_schedule, parse_schedule
 from deskhand.web.sign_in_pages import REFUSED_PAGE
 
-page_texts = SimpleNamespace(
-    **runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "page_texts.py"))
+languages = SimpleNamespace(
+    **runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "languages.py"))
 )
 pytestmark = pytest.mark.timeout(240)
-SENTENCES = page_texts.collect_sentences()
-GERMAN: dict[str, str] = msgspec.json.decode((page_texts.LANGUAGES / "de.json").read_bytes())[
+SENTENCES = languages.collect_sentences()
+GERMAN: dict[str, str] = msgspec.json.decode((languages.LANGUAGES / "de.json").read_bytes())[
     "sentences"
 ]
 VALUES = {

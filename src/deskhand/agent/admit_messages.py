@@ -19,8 +19,8 @@ from ..types.events import (
 )
 from ..types.identity import Address, Answer, Body, Command, Deletion, Principal, Waiting
 from ..types.labels import LOCAL
+from ..types.marked_texts import mark_text
 from ..types.messages import File, Text
-from ..types.page_texts import mark_text
 from ..types.turn import OUT_OF_DATE, make_out_of_date, make_refusal
 from .answer_document import DOCUMENT_MIME, find_answer, is_out_of_date, name_document
 from .ask_people import send_asks

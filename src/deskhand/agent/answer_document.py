@@ -7,7 +7,7 @@ import re
 from ..types.errors import Refused
 from ..types.events import CommandRun
 from ..types.identity import Command
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .rewind import RewindView
 
 DEFAULT_NAME = "answer.md"

@@ -20,8 +20,8 @@ from ..types.budget import make_charge, settle_failed_call
 from ..types.errors import AnswerUnfit, BudgetSpent, MalformedReply, ModelError, StoreError
 from ..types.events import Hinted, Masked, ModelFailed, ModelReplied, Turn
 from ..types.labels import LOCAL
+from ..types.marked_texts import mark_text
 from ..types.messages import Message, Text, Usage, clean_text
-from ..types.page_texts import mark_text
 from ..types.steps import AskModel
 from .context import build_request
 from .masking import next_mask_point

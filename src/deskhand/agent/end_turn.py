@@ -8,8 +8,8 @@ from ..types.events import CallClosed, Turn, TurnEnded
 from ..types.identity import Deletion
 from ..types.jobs import render_turn_end
 from ..types.labels import LOCAL, UNTRUSTED
+from ..types.marked_texts import mark_text
 from ..types.messages import Text
-from ..types.page_texts import mark_text
 from ..types.steps import EndTurn
 from ..types.turn import make_call_closed, make_refusal
 from .admit_messages import record_admission, without_withdrawn

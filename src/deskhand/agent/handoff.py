@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..types.identity import EVERYBODY, OWN_SURFACES, Address, Waiting, only_person
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.turn import HANDOFF_BACK
 from .state import State
 

@@ -6,7 +6,7 @@ from ..models.window import estimate_fresh_tokens, is_worth_compacting
 from ..types.client import ClientRequest
 from ..types.events import Turn
 from ..types.limits import Limits
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.steps import AskModel, Compact, EndTurn, RunTools, Step, Transcribe, Wait
 from ..types.turn import OpenCall, is_handed_to
 from .handed_calls import next_call

@@ -26,9 +26,9 @@ from ..types.events import (
     Undone,
 )
 from ..types.identity import Command, Principal, Rewind, Waiting
+from ..types.marked_texts import mark_text
 from ..types.messages import Usage
 from ..types.options import TITLE_CHARS, SessionOptions
-from ..types.page_texts import mark_text
 from ..types.turn import (
     make_interruptions,
     make_message_received,

@@ -18,9 +18,9 @@ from ..types.errors import ModelError
 from ..types.events import AnyEvent, CommandRun, OptionsSet
 from ..types.goals import DEEP_WORK_COMPACTED, GOAL_OFF
 from ..types.identity import Command, Configure, Principal, Waiting, is_own_session, principal_label
+from ..types.marked_texts import mark_text
 from ..types.messages import Message, Text
 from ..types.options import FOCUS_ALL, FOCUS_CHARS, SYSTEM_PROMPT_CHARS, TITLE_CHARS, SessionOptions
-from ..types.page_texts import mark_text
 from ..types.turn import HANDOFF, STOP_TURN_ONLY, make_message_received
 from .prompt_presets import list_presets
 

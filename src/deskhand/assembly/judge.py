@@ -28,7 +28,7 @@ from ..policy.rules import Case, Decision, Rule
 from ..tools.aliases import normalize_arguments
 from ..tools.command_line import SHELL, get_command_line
 from ..tools.define import decode_json
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..users.tool import is_refused_by_tool, left_to_tool, user_changes
 from .models import is_small
 from .small_models import unnamed_files

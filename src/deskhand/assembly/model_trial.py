@@ -11,8 +11,8 @@ from ..config.config import ProviderConfig, Settings
 from ..models.base import ContextMessage, Reply, Request, TextDelta, ToolSchema
 from ..types.errors import ConfigError, ModelError
 from ..types.labels import OWNER
+from ..types.marked_texts import mark_text
 from ..types.messages import Message, Text
-from ..types.page_texts import mark_text
 from ..web.setup_views import ProbeView
 from .model_offers import default_model
 from .models import Models, build_catalogue

@@ -34,7 +34,7 @@ from ..models.transport import Transport, TransportLimits
 from ..models.weights import PROVIDER, WeightsFolder
 from ..store.base import Store
 from ..types.errors import ConfigError, ModelUnknown
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 
 MEMORY_INSTALLED = find_spec("numpy") is not None
 LOCAL_LIMITS = TransportLimits(first_s=600, idle_s=120, total_s=1800)

@@ -16,8 +16,8 @@ from ..tools.define import tool
 from ..types.errors import ChannelError, SendRefused, ToolError
 from ..types.identity import Address
 from ..types.labels import LOCAL, Label
+from ..types.marked_texts import mark_text
 from ..types.messages import Text, clean_text
-from ..types.page_texts import mark_text
 
 MAX_COUNT = 100
 MAX_ROOMS = 300

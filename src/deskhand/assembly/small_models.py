@@ -7,7 +7,7 @@ from pathlib import Path
 from ..policy.checks import AgentPolicy
 from ..policy.rules import Case, Decision
 from ..policy.unnamed_files import Kind, find_unnamed_change, find_unrequested_loss
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 
 
 def unnamed_files(case: Case, policy: AgentPolicy) -> Decision | None:

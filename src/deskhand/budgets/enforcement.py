@@ -25,8 +25,8 @@ from ..types.commit import Change
 from ..types.errors import DeskhandError
 from ..types.events import AskedAside, MessageReceived, ModelReplied, Recorded
 from ..types.identity import SYSTEM, Address, Command, Inbound, Principal, responsible_person
+from ..types.marked_texts import mark_text
 from ..types.messages import Usage
-from ..types.page_texts import mark_text
 from ..types.subagents import SCRIPT_MODEL, SESSION_MARK
 from ..users.queries import audit_note
 from . import queries

@@ -13,7 +13,7 @@ import msgspec
 
 from ..config.sections import BUDGET_FIELDS, Budget, BudgetPeriod
 from ..types.budget import Charge
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 
 BudgetScope = Literal["all", "person", "agent", "job", "session"]
 BUDGET_SCOPES: tuple[BudgetScope, ...] = ("all", "person", "agent", "job", "session")

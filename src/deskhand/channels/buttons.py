@@ -15,7 +15,7 @@ import msgspec
 from ..languages.sentences import say_notice
 from ..types.commit import ActionName, Actions, Choices, Outgoing
 from ..types.identity import Answer, Command
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .pieces import Piece, find_button_label, has_buttons
 
 _TURN_PREFIX = "turn_"

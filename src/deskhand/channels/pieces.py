@@ -9,8 +9,8 @@ import msgspec
 
 from ..languages.sentences import say_notice
 from ..types.commit import ActionName, Actions, Choices, Outgoing
+from ..types.marked_texts import mark_text
 from ..types.messages import Audio, File, Image, Text
-from ..types.page_texts import mark_text
 from .markup import break_addresses
 from .rich_text import Rich, Span, count_units, defang_links, render_markdown, split_text
 

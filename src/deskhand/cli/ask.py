@@ -31,9 +31,9 @@ from ..types.events import (
     TurnEnded,
 )
 from ..types.identity import Address, Configure, Inbound, Said, session_key
+from ..types.marked_texts import mark_text
 from ..types.messages import Audio, Message, Text, ToolCall
 from ..types.options import SessionOptions
-from ..types.page_texts import mark_text
 from .asks import BECAUSE, CONTINUE_WITH, resume_command, submit_answer
 from .diffs import DIFF_HEADING, color_line, render_diff
 from .edits import Edits

@@ -8,7 +8,7 @@ from ..config.config import Settings
 from ..runtime.app import App
 from ..supervision.lock import read_holder
 from ..types.identity import Address, Answer, Inbound, Receipt
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 
 
 async def submit_answer(app: App, ask: tuple[str, str], choice: str) -> Receipt:

@@ -24,8 +24,8 @@ from ..types.door import Progress
 from ..types.errors import DeskhandError
 from ..types.events import MessageReceived, Recorded
 from ..types.identity import Address, Inbound, Receipt, Said, session_key
+from ..types.marked_texts import mark_text
 from ..types.messages import Message, Text
-from ..types.page_texts import mark_text
 from ..types.turn import JOINT_ASK_CHOICES, SINGLE_ASK_CHOICES
 from .alerts import show_alerts
 from .ask import Question, run_line_chat, set_session_model

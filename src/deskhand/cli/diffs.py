@@ -11,7 +11,7 @@ import click
 
 from ..policy.visible import escape_invisible
 from ..types.diffs import CallDiff, FileDiff
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .plain import escape_control
 
 MAX_LINES = 20

@@ -12,8 +12,8 @@ from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys as Key
 
 from ..types.commands import COMMANDS
+from ..types.marked_texts import mark_text
 from ..types.messages import clean_text
-from ..types.page_texts import mark_text
 from .hints import Hint, Hints
 from .mentions import complete_name, find_open_mention
 from .pastes import Pastes

@@ -20,7 +20,7 @@ from prompt_toolkit.styles import Style
 from ..config.config import Settings
 from ..store.base import SessionRow, Store
 from ..types.errors import DeskhandError
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .asks import session_name
 from .plain import cell_width, shorten_line
 from .run import ME

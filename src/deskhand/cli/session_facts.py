@@ -10,9 +10,9 @@ from ..config.config import Settings
 from ..store.base import Used
 from ..types.events import AskedAside, Compacted, ModelReplied, OptionsSet, Recorded
 from ..types.limits import Limits
+from ..types.marked_texts import mark_text
 from ..types.messages import Usage
 from ..types.options import SessionOptions
-from ..types.page_texts import mark_text
 from .plain import escape_control, shorten_line
 
 MAX_MODEL_CELLS = 28

@@ -14,8 +14,8 @@ from ..types import events as e
 from ..types.diffs import CallDiff
 from ..types.door import Progress
 from ..types.events import Recorded
+from ..types.marked_texts import mark_text
 from ..types.messages import Audio, File, Image, Message, ToolCall, ToolResult, Usage
-from ..types.page_texts import mark_text
 from .asks import BECAUSE
 from .diffs import DIFF_HEADING, render_diff
 from .paint import Paint, begun_length, stable_length

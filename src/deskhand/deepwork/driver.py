@@ -31,8 +31,8 @@ from ..types.events import CommandRun, ModelReplied, OptionsSet, Recalled, Recor
 from ..types.goals import DEEP_WORK_COMPACTED, GOAL_REACHED, LongWork
 from ..types.identity import SYSTEM, Command, Inbound, Principal, Said, responsible_person
 from ..types.labels import LOCAL, Label, join_labels
+from ..types.marked_texts import mark_text
 from ..types.messages import Message, Text
-from ..types.page_texts import mark_text
 from ..types.tasks import TaskGraph
 from ..types.turn import STOP_TURN_ONLY
 from . import queries

@@ -12,7 +12,7 @@ from ..tools.queries import tasks_of
 from ..tools.task_graph import find_stuck
 from ..tools.task_words import list_open, list_tasks, percent_done
 from ..types.goals import LongWork, LongWorkState
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.tasks import TaskGraph
 from . import queries
 from .fold import LongRun, fold_run

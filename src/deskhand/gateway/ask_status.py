@@ -25,7 +25,7 @@ from ..types.events import (
     Recorded,
     ToolFinished,
 )
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .channel_switch import IsOn, always_on
 from .queries import messages_of_ask
 from .reader_language import Localize, leave_english

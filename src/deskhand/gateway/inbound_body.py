@@ -23,6 +23,7 @@ from ..types.identity import (
     principal_label,
 )
 from ..types.labels import Label
+from ..types.marked_texts import mark_text
 from ..types.messages import (
     Audio,
     File,
@@ -34,7 +35,6 @@ from ..types.messages import (
     ToolResult,
     clean_text,
 )
-from ..types.page_texts import mark_text
 
 HISTORY_CHARS = 10_000_000
 HISTORY_MESSAGES = 5_000

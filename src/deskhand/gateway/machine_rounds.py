@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ..config.clock import SteadyClock
 from ..store.base import Store
 from ..types.clock import Clock
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..users.owner_alerts import Alerts
 from . import queries
 

@@ -8,7 +8,7 @@ from ..store.base import Store
 from ..store.queries import members_of
 from ..types.identity import CLIENT_NAMED_CHANNELS
 from ..types.labels import LOCAL, Label, join_labels
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import OWNER_NAME
 from ..users.queries import roles_of
 

@@ -18,7 +18,7 @@ from ..types.clock import Clock
 from ..types.commit import OutboxRow, OutboxState, Outgoing
 from ..types.errors import ChannelError, SendRefused, StoreUnavailable
 from ..types.events import EVENT_TYPES, Recorded
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .channel_switch import IsOn, always_on
 from .queries import due_beside, last_outbox_id, limit_outbox_wait, was_refused_before
 from .reader_language import Localize, leave_english

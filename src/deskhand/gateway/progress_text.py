@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from ..types.marked_texts import mark_text
 from ..types.messages import ToolCall, clean_text
-from ..types.page_texts import mark_text
 from ..types.programs import REHEARSE_PROGRAM, RUN_PROGRAM, SURVEY_FILES
 
 NAME_CHARS = 40

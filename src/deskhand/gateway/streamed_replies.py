@@ -38,8 +38,8 @@ from ..types.events import (
 )
 from ..types.identity import Address
 from ..types.labels import LOCAL
+from ..types.marked_texts import mark_text
 from ..types.messages import Text
-from ..types.page_texts import mark_text
 from ..types.turn import ReplyTarget
 from . import queries
 from .channel_switch import IsOn, always_on

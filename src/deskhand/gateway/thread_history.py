@@ -12,8 +12,8 @@ from ..channels.base import Channel, PastMessage, Reading
 from ..types.errors import ChannelError
 from ..types.identity import Address, Inbound
 from ..types.labels import Label
+from ..types.marked_texts import mark_text
 from ..types.messages import Text, clean_text
-from ..types.page_texts import mark_text
 
 log = logging.getLogger(__name__)
 

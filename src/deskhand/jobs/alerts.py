@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ..assembly.host import Host
 from ..types.commit import Change
 from ..types.jobs import Job, describe_remedy
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .ledger import JobRecord, count_alerted_jobs, set_alert_state
 
 ALERT_DELAYS_S = (0.0, 3600.0, 4 * 3600.0, 24 * 3600.0)

@@ -13,7 +13,7 @@ from ..store.queries import members_of
 from ..types.errors import JobInvalid, Refused
 from ..types.identity import Address, Principal, is_own_session, responsible_person, session_key
 from ..types.jobs import CHAT, ISOLATED, Job, JobView, validate_job
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import OWNER_NAME
 from ..types.schedules import Every
 from .triggers.spec import parse_trigger

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ..types.errors import JobInvalid
+from ..types.marked_texts import mark_text
 from ..types.messages import clean_text
-from ..types.page_texts import mark_text
 from ..types.schedules import parse_schedule
 
 Kind = Literal["text", "time", "when", "every", "days", "url", "path", "number"]

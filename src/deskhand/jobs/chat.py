@@ -10,7 +10,7 @@ from ..assembly.host import Host
 from ..types.errors import JobInvalid
 from ..types.identity import EVERYBODY, Principal, Waiting, only_person
 from ..types.jobs import JobView
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.schedules import next_due_after
 from .authorization import may_see
 from .files import JobFiles

@@ -14,7 +14,7 @@ from ..config.parse import read_text
 from ..config.private_files import write_private_file
 from ..types.errors import ConfigError, JobInvalid
 from ..types.jobs import JOB_FILE_NAME, Job, validate_job, validate_job_name
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .history import JobHistory, Stack
 from .hooks import STATE_FOLDER
 from .job_file import parse_job, render_job_file, with_enabled

@@ -27,8 +27,8 @@ from ..types.errors import JobInvalid, SandboxError, ToolError
 from ..types.identity import Address, Principal
 from ..types.jobs import is_contained_path
 from ..types.labels import LOCAL, UNTRUSTED, Label, join_labels
+from ..types.marked_texts import mark_text
 from ..types.messages import Text, clean_text
-from ..types.page_texts import mark_text
 from .ledger import RunEntry, hook_state_label, set_hook_state_label
 from .target import JOBS_CHANNEL, agent_of, label_of_run
 

@@ -19,7 +19,7 @@ from ..config.parse import parse_plain
 from ..types.errors import ConfigError, JobInvalid
 from ..types.identity import Address
 from ..types.jobs import Hooks, Job, JobKind, Misfire, Overlap, validate_job
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 
 _KEYS = tuple(name for name in Job.__struct_fields__ if name not in ("name", "prompt", "more"))
 _ALIASES = {

@@ -14,7 +14,7 @@ from ..assembly.host import Host
 from ..types.errors import ConfigError, JobInvalid, NoSuchJob, Refused
 from ..types.identity import SYSTEM, Address, Principal
 from ..types.jobs import Job, JobView, Run, validate_job, validate_job_name
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import OWNER_NAME
 from ..types.schedules import Startup, next_due_after
 from .authorization import (

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..types.errors import JobInvalid
 from ..types.identity import Address, Principal, responsible_person
 from ..types.jobs import CHAT, Job, JobView, Run
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..web.job_views import (
     BlueprintView,
     JobDetail,

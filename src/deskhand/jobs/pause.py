@@ -10,7 +10,7 @@ from ..assembly.host import Host
 from ..supervision.lock import read_holder
 from ..types.errors import StoreError
 from ..types.health import HealthFact
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .ledger import (
     add_start,
     count_starts,

@@ -8,7 +8,7 @@ from ..policy.roles import may_talk
 from ..types.errors import JobInvalid
 from ..types.identity import Principal
 from ..types.jobs import Job
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import OWNER_NAME
 from ..users.queries import roles_of
 

@@ -24,8 +24,8 @@ from ..types.events import ApprovalAsked, MessageReceived, Recorded, TurnEnded
 from ..types.identity import Command, Inbound, Principal, Said, principal_label
 from ..types.jobs import Run, RunState, describe_failure
 from ..types.labels import LOCAL, Label, join_labels
+from ..types.marked_texts import mark_text
 from ..types.messages import Message, Part, Text
-from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME
 from .alerts import JobFailure, record_failure, record_success
 from .builtins import Chore

@@ -15,8 +15,8 @@ from ..types.commit import Change
 from ..types.errors import JobInvalid, StoreUnavailable
 from ..types.identity import Principal
 from ..types.jobs import Job, format_slot
+from ..types.marked_texts import mark_text
 from ..types.messages import Text
-from ..types.page_texts import mark_text
 from ..types.schedules import Schedule, Startup
 from .due import MAX_COUNTED, Due, find_due, initial_seen_at
 from .files import JobFile, JobFiles, no_such_job

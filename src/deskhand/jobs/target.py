@@ -19,8 +19,8 @@ from ..types.identity import (
 )
 from ..types.jobs import CHAT, ISOLATED, Job
 from ..types.labels import LOCAL, Label, join_labels
+from ..types.marked_texts import mark_text
 from ..types.messages import Message
-from ..types.page_texts import mark_text
 from ..types.people import OWNER_NAME
 from .ledger import RunEntry
 from .principals import principal_or_powerless

@@ -12,7 +12,7 @@ from ..tools.base import Context, call_label
 from ..types.errors import JobInvalid
 from ..types.jobs import ISOLATED, OPEN_STATES, Job, JobView, Run, RunState
 from ..types.labels import Label, join_labels
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.schedules import (
     At,
     Cron,

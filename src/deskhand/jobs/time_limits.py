@@ -13,7 +13,7 @@ from ..assembly.host import Host
 from ..gateway.inject import InboundInjector
 from ..types.commit import Change
 from ..types.identity import Command, Inbound, Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.turn import STOP_TURN_ONLY
 from .ledger import RunEntry, open_ask
 from .target import JOBS_CHANNEL, address_of

@@ -9,7 +9,7 @@ from ..assembly.host import Host
 from ..gateway.name_labels import label_of_person
 from ..types.jobs import Counters, Job, JobView
 from ..types.labels import LOCAL, Label
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.schedules import next_due_after
 from .files import JobFile, JobFiles
 from .ledger import JobRecord, job_records, last_result, last_runs, result_labels

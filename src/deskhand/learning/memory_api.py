@@ -28,7 +28,7 @@ from ..types.commit import Change
 from ..types.errors import NoSuchFact, Refused
 from ..types.identity import Principal
 from ..types.labels import Label
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..web.memory_views import (
     ContradictionView,
     FactDetail,

@@ -31,7 +31,7 @@ from ..types.commit import Change
 from ..types.errors import StoreUnavailable
 from ..types.events import CommandRun, Recorded
 from ..types.identity import Principal, Waiting, is_read_by_others, list_reader_names, only_person
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from ..store.queries import asking_sessions
 from ..tools.base import Context, Done
 from ..types.errors import DeskhandError, ToolError, first_of_group
 from ..types.labels import Label
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from . import queries
 from .asking_call import AskingCall
 from .definitions import KnownTool, ToolDefinition, compare_with_lock, count_states

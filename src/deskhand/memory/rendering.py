@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from ..policy.information_flow import format_sources
 from ..types.events import Recalled
 from ..types.labels import LOCAL, Label, join_labels
+from ..types.marked_texts import mark_text
 from ..types.messages import Text
-from ..types.page_texts import mark_text
 from ..types.turn import MEMORIES_PREFIX
 from .facts import Fact
 

@@ -13,8 +13,8 @@ import msgspec
 from ..types.events import ApprovalAnswered, QuestionAnswered
 from ..types.identity import Principal, Said, Waiting
 from ..types.labels import LOCAL
+from ..types.marked_texts import mark_text
 from ..types.messages import Message, ResultStatus, Text, ToolCall
-from ..types.page_texts import mark_text
 from ..types.programs import RUN_PROGRAM
 from ..types.turn import PendingAsk
 from .render_rehearsal import render_rehearsal

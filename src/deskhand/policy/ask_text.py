@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..types.effects import Effect
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .rules import Case
 
 EFFECT_SENTENCES: dict[Effect, str] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from ..types.effects import OUTWARD
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .commands import find_doubt
 from .information_flow import find_objection
 from .rules import COMMAND_TOOLS, Case, Decision, Rule, Verdict, apply_rules

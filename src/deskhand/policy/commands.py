@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .programs import WRAPPER_PROGRAMS, find_risk
 from .words import MAX_COMMAND_CHARS, ShellWord, WordReader, parse_command
 

@@ -9,8 +9,8 @@ from ..store.queries import StandingGrant, grant_verdict, set_standing_grant
 from ..types.commit import Change
 from ..types.events import ApprovalAnswered
 from ..types.identity import Principal
+from ..types.marked_texts import mark_text
 from ..types.messages import ToolCall
-from ..types.page_texts import mark_text
 from .approval import CallSetting, hash_standing_call, render_arguments
 from .rules import Decision
 

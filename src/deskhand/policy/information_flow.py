@@ -19,8 +19,8 @@ from ..types.commit import SayPart
 from ..types.effects import OUTWARD, Effect
 from ..types.identity import Principal, responsible_person
 from ..types.labels import LOCAL, UNNAMED_SOURCE, Label
+from ..types.marked_texts import mark_text
 from ..types.messages import Message, ResultPart, Text, ToolCall, ToolResult
-from ..types.page_texts import mark_text
 from .links import defang_text, find_known_links, is_address_in
 
 SEARCH_TOOL = "web_search"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .checks import AgentPolicy
 from .information_flow import format_sources
 from .rules import Case, Decision

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ..types.effects import OUTWARD, Effect
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .rules import Rule
 
 PermissionMode = Literal["read-only", "ask-me", "workspace-free", "everything"]

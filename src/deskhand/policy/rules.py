@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from ..types.effects import EFFECT_PHRASES, Effect
 from ..types.identity import Address, Principal
 from ..types.labels import Label
+from ..types.marked_texts import mark_text
 from ..types.options import SessionOptions
-from ..types.page_texts import mark_text
 from . import command_lists as blocked
 from .argument_hosts import HOST_EFFECTS, UNREADABLE_HOST, extract_hosts, is_host_match
 from .commands import format_unclear

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..types.intended_loss import is_file_mentioned, is_loss_requested
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.programs import RUN_PROGRAM, RunArguments
 from .commands import split_shell_words, split_simple_commands
 from .programs import WRAPPER_PROGRAMS

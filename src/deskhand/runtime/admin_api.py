@@ -60,8 +60,8 @@ from ..types.errors import ConfigError, Refused, ToolError
 from ..types.goals import LongWork
 from ..types.health import Health
 from ..types.identity import Principal, list_reader_names
+from ..types.marked_texts import mark_text
 from ..types.options import SessionOptions
-from ..types.page_texts import mark_text
 from ..web.alert_views import AlertView
 from ..web.protocols import AdminBackend
 from ..web.views import (

@@ -58,7 +58,7 @@ from ..teams.tools import FOR_TEAMMATES, make_team_tools
 from ..tools.base import Tool
 from ..types.events import Recalled
 from ..types.identity import EVERYBODY, Waiting, only_person
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.subagents import is_subagent_session
 from ..users.notification_commands import DIGEST, QUIET, NotificationCommands
 from ..users.reader_languages import LANGUAGE, ReaderLanguages

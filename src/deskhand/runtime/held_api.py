@@ -6,7 +6,7 @@ from ..assembly.host import Host
 from ..policy.visible import escape_invisible
 from ..types.errors import Refused
 from ..types.identity import Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..web.held_views import HeldView, SeenView
 from ..web.protocols import HeldFilesBackend
 from .held_files import Approving, HeldFileView

@@ -47,7 +47,7 @@ from ..tools.queries import (
 )
 from ..types.errors import ConfigError, DeskhandError, Refused
 from ..types.labels import Label
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..workspace.quarantine import Quarantine, is_held_back
 
 OWN_FOLDERS = ("memory", "knowledge")

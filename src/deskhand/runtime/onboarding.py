@@ -32,7 +32,7 @@ from ..models.weights import PROVIDER, WeightsFolder
 from ..policy.permission_modes import PERMISSION_MODES, PermissionMode
 from ..supervision.doctor import run_probes
 from ..types.errors import ChannelError, ConfigError, DeskhandError
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..web.people import render_qr
 from ..web.protocols import SetupBackend
 from ..web.setup_views import (

@@ -8,7 +8,7 @@ import anyio
 from ..computer.live_views import LiveView
 from ..policy.information_flow import may_see
 from ..types.identity import Principal, list_reader_names
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..web.protocols import ScreenBackend
 from ..web.screen_views import Screen, ScreenView
 from .app import App

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from ..types.errors import SandboxUnavailable
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .base import Sandbox
 from .bubblewrap import Bubblewrap
 from .kernel import landlock_abi

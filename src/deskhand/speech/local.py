@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from ..types.errors import ConfigError, SpeechError
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from . import espeak, recordings, whisper
 from .base import MAX_SAY_CHARS, Heard, OnShare, Recording, Sound, Speech, Voice, ignore_share
 from .espeak import say_with_espeak

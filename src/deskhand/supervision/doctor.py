@@ -51,7 +51,7 @@ from ..tools.render import INSTALL_COMMAND as CHROMIUM
 from ..tools.render import find_browser
 from ..types.errors import ConfigError, DeskhandError, SandboxUnavailable
 from ..types.folders import make_private_folder
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..users.users import open_people
 from ..workspace.scope import SandboxProvider
 from .site_packages import describe_unexpected_pth, find_unexpected_pth

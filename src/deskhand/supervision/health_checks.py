@@ -15,7 +15,7 @@ from ..types.clock import Clock
 from ..types.errors import StoreError
 from ..types.events import ModelFailed, ModelReplied, Recorded
 from ..types.health import HealthFact, HealthState
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.sizes import format_size
 from ..types.subagents import SCRIPT_MODEL
 from ..workspace.scope import SandboxProvider

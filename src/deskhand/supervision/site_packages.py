@@ -15,7 +15,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 
 OF_ENVIRONMENTS = {"_virtualenv.pth": b"import _virtualenv"}
 """What makes an environment writes these beside the packages, so."""

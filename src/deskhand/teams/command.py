@@ -6,8 +6,8 @@ from ..agent.state import State
 from ..store.base import Store
 from ..store.queries import teammates_of
 from ..types.identity import Waiting
+from ..types.marked_texts import mark_text
 from ..types.options import SessionOptions
-from ..types.page_texts import mark_text
 from .mail import render_team
 
 

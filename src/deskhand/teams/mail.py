@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from ..types.errors import ToolError
+from ..types.marked_texts import mark_text
 from ..types.messages import clean_text
-from ..types.page_texts import mark_text
 from ..types.teams import EVERYBODY_IN_TEAM, LEAD, Mail, Teammate
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,29}")

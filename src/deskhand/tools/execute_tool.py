@@ -12,8 +12,8 @@ import msgspec
 from ..types.effects import Effect
 from ..types.errors import StoreError, ToolError
 from ..types.labels import UNTRUSTED, Label, join_labels
+from ..types.marked_texts import mark_text
 from ..types.messages import Text, clean_text
-from ..types.page_texts import mark_text
 from ..types.secrets import HANDLE_PATTERN
 from ..types.turn import OpenCall
 from .base import OUTCOMES, Context, Done, Outcome, Tool, call_label

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ..policy.information_flow import may_see
 from ..types.commit import Change
 from ..types.labels import LOCAL, Label, join_labels
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from . import tree
 from .access_time import was_accessed
 from .base import Context, ToolScope

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..types.labels import LOCAL, Label, join_labels
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.tasks import STATUS_MARKS, Task, TaskGraph
 from .task_graph import list_blockers
 

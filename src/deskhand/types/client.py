@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .page_texts import mark_text
+from .marked_texts import mark_text
 
 Thinking = Literal["off", "low", "medium", "high", "max"]
 ANY_OBJECT: dict[str, Any] = {"type": "object"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from .page_texts import mark_text
+from .marked_texts import mark_text
 
 
 class ChatCommand(msgspec.Struct, frozen=True):

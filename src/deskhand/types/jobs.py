@@ -13,7 +13,7 @@ from .errors import JobInvalid
 from .events import TurnReason
 from .identity import Address, Principal
 from .labels import UNTRUSTED, Label
-from .page_texts import mark_text
+from .marked_texts import mark_text
 from .schedules import Schedule, load_zone, parse_schedule
 
 JobKind = Literal["prompt", "deliver", "chore"]

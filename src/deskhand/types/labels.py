@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from .page_texts import mark_text
+from .marked_texts import mark_text
 
 Integrity = Literal["untrusted", "tool_local", "member", "owner"]
 _RANK: dict[Integrity, int] = {"untrusted": 0, "tool_local": 1, "member": 2, "owner": 3}

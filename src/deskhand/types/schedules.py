@@ -20,7 +20,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 
 from .errors import JobInvalid
-from .page_texts import mark_text
+from .marked_texts import mark_text
 
 EXAMPLES = (
     "`0 9 * * *`, `every 30m`, `daily 09:00`, `hourly :15`, `at 2030-12-24 18:00` or `startup`"

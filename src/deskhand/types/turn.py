@@ -20,8 +20,8 @@ from .events import (
 )
 from .identity import Address, Command, Participants, Said, ToolResults, Waiting, find_predecessor
 from .labels import LOCAL
+from .marked_texts import mark_text
 from .messages import Audio, Message, Part, ResultStatus, Text, ToolCall, ToolResult, clean_text
-from .page_texts import mark_text
 
 STOP_TURN_ONLY = "turn"
 """The argument of a stop that ends the running turn and not the conversation."""

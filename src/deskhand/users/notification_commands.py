@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..store.base import Store
 from ..types.commit import Change
 from ..types.identity import Body, Command, Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .notification_times import (
     NotificationTimes,
     format_hours,

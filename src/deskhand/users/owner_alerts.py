@@ -15,8 +15,8 @@ from ..types.commit import Change, Outgoing
 from ..types.health import HealthFact
 from ..types.identity import Address
 from ..types.labels import LOCAL
+from ..types.marked_texts import mark_text
 from ..types.messages import Text
-from ..types.page_texts import mark_text
 from . import queries
 from .private_chats import PrivateChats
 

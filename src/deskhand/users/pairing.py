@@ -20,8 +20,8 @@ from ..types.commit import Outgoing
 from ..types.errors import ConfigError, Refused, StoreError, StoreUnavailable
 from ..types.identity import Inbound
 from ..types.labels import LOCAL
+from ..types.marked_texts import mark_text
 from ..types.messages import Text
-from ..types.page_texts import mark_text
 from ..types.people import (
     DEVICE_CHANNEL,
     DEVICE_TTL_S,

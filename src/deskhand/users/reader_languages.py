@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ..languages.catalogue import all_languages, find_language
 from ..store.base import Store
 from ..types.identity import Address, Body, Command, Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .queries import (
     choose_language,
     find_reader,

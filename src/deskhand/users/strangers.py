@@ -17,8 +17,8 @@ from ..types.commit import Outgoing
 from ..types.errors import ChannelError
 from ..types.identity import Answer, Command, Inbound, Said
 from ..types.labels import LOCAL
+from ..types.marked_texts import mark_text
 from ..types.messages import Text
-from ..types.page_texts import mark_text
 from .users import LocalPeople
 
 log = logging.getLogger(__name__)

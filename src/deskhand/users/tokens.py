@@ -14,7 +14,7 @@ from ..policy.roles import allowed_agents, allowed_scopes, narrow_roles
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
 from ..types.identity import Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import SCOPES, Grant, Identity, Scope, TokenRow, User
 from . import queries
 from .user_cache import Records

@@ -13,8 +13,8 @@ from ..tools.define import decode_arguments, tool
 from ..types.effects import Effect
 from ..types.errors import ConfigError, Refused, ToolError
 from ..types.identity import Address, Principal
+from ..types.marked_texts import mark_text
 from ..types.messages import Text
-from ..types.page_texts import mark_text
 from ..types.people import Identity, People, User
 from .pairing import format_identity
 

@@ -14,7 +14,7 @@ from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import Refused, StoreError, StoreUnavailable
 from ..types.identity import Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import OWNER_NAME, AuditEntry, Identity, User
 from . import queries
 

@@ -19,7 +19,7 @@ from ..types.clock import Clock
 from ..types.commit import Change
 from ..types.errors import ConfigError, Refused, StoreError
 from ..types.identity import Inbound, Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import GUEST, OWNER_NAME, ROLE_SCOPES, SCOPES, Identity, People, Scope, User
 from . import queries
 from .pairing import Pairings, check_identity, format_identity

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ..types.errors import ConfigError
 from ..types.health import HealthFact, HealthState
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .errors import HttpProblem, bad_request, not_found, to_sentence
 from .routing import Call, Endpoint
 from .views import (

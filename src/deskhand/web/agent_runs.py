@@ -20,8 +20,8 @@ from ..types import events as e
 from ..types.door import TEXT_CHARS, Progress
 from ..types.errors import DeskhandError, first_of_group
 from ..types.identity import Answer, Body, Said, session_key
+from ..types.marked_texts import mark_text
 from ..types.messages import File, Image, Message, Part, Text
-from ..types.page_texts import mark_text
 from .conversations import ReceiptView, Say, submit_body
 from .errors import HttpProblem, bad_request, not_found
 from .guard import unauthenticated

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from ..types.errors import DeskhandError
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import Grant
 from ..types.people import Scope as AccessScope
 from .errors import OPENAI_PREFIX, HttpProblem, error_response, to_http_problem

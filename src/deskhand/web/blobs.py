@@ -13,7 +13,7 @@ from starlette.responses import Response
 from ..store.queries import forget_uploads, is_blob_in_session, record_upload
 from ..tools.pdf_pages import MAX_PAGES
 from ..types.errors import BlobMissing
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .errors import HttpProblem, bad_request, not_found
 from .media import file_response
 from .names import parse_session_name

@@ -9,7 +9,7 @@ import msgspec
 
 from ..types.diffs import CallDiff
 from ..types.errors import Refused
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .admin import agents_for
 from .errors import bad_request, not_found
 from .names import format_session_name, parse_session_name

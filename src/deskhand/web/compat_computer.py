@@ -13,8 +13,8 @@ import msgspec
 from ..store.base import TokenTotals
 from ..types import events as e
 from ..types.identity import Said
+from ..types.marked_texts import mark_text
 from ..types.messages import Message, ResultStatus, ToolResult, Usage
-from ..types.page_texts import mark_text
 from .conversations import Say, build_message, submit_body, token_usage
 from .dialect_computer import ComputerDialectState, mode_of, options_of, result_of, translate
 from .errors import HttpProblem, bad_request, not_found, to_sentence

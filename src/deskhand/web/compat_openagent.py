@@ -19,9 +19,9 @@ from ..tools.paths import Place, Workspace
 from ..types import events as e
 from ..types.errors import ToolError
 from ..types.identity import Principal
+from ..types.marked_texts import mark_text
 from ..types.messages import Usage
 from ..types.options import SessionOptions
-from ..types.page_texts import mark_text
 from .blocks import ComputerMessage, messages_from_log, to_iso
 from .errors import FieldError, HttpProblem, bad_request, not_found, to_sentence
 from .files import (

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from ..languages.catalogue import ENGLISH, Language
 from ..types import events as e
 from ..types.identity import Principal
+from ..types.marked_texts import mark_text
 from ..types.messages import Audio, File, Image, Message, Part, Text
-from ..types.page_texts import mark_text
 
 MAX_MARKDOWN_CHARS = 100_000
 """A longer text is shown as it is: nobody reads it for its looks."""

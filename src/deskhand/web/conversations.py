@@ -19,9 +19,9 @@ from ..store.queries import count_messages, find_session_row, may_attach_blob
 from ..types.errors import Refused
 from ..types.events import Recorded
 from ..types.identity import Answer, Body, Inbound, Receipt, Said, When
+from ..types.marked_texts import mark_text
 from ..types.messages import Audio, File, Image, Message, Part, Text
 from ..types.options import FOLDER_CHARS
-from ..types.page_texts import mark_text
 from .errors import HttpProblem, bad_request, not_found
 from .lookup import LATEST_S, AgentName, Seconds
 from .names import CHANNEL, address_of, format_session_name, parse_session_name

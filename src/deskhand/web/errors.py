@@ -20,7 +20,7 @@ from ..types.errors import (
     StoreUnavailable,
     ToolError,
 )
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 
 
 class Problem(msgspec.Struct, frozen=True):

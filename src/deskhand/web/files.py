@@ -28,7 +28,7 @@ from ..tools.watch import change_file_as
 from ..types.errors import OutsideWorkspace, ProtectedPath, ToolError
 from ..types.identity import Principal, list_reader_names, responsible_person
 from ..types.labels import LOCAL, Label, join_labels
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .errors import FieldError, HttpProblem, bad_request, not_found, to_sentence
 from .media import file_response
 from .previews import (

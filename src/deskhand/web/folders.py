@@ -8,8 +8,8 @@ from typing import Annotated
 import msgspec
 
 from ..store.base import FIRST_PAGE, ListPlace
+from ..types.marked_texts import mark_text
 from ..types.options import FOLDER_CHARS, SessionOptions
-from ..types.page_texts import mark_text
 from .conversations import to_receipt_view
 from .errors import bad_request, not_found
 from .routing import Call, Endpoint

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 
 from ..types.clock import Clock
 from ..types.identity import Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import Grant, People, Scope
 from .errors import HttpProblem
 from .sign_in import SignIn

@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from ..types.errors import Refused
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import OWNER_NAME, TokenRow
 from .errors import HttpProblem, to_sentence
 from .guard import COOKIE, Guesses, client_of

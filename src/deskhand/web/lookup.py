@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from ..store.base import LAST_SEQ, Hit, OpenAsk, SearchFilter
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .errors import not_found
 from .names import format_session_name, parse_session_name
 from .routing import Call, Endpoint

@@ -20,7 +20,7 @@ from ..net.client import Fetched, Net, OutboundRequest
 from ..net.url import parse_url
 from ..types.clock import Clock
 from ..types.errors import NetError, Refused
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .settings import GOOGLE, SignInConfig
 from .sign_in import Claims, IdentityProvider
 

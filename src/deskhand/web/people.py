@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import (
     OWNER_NAME,
     SCOPES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..store.queries import stop_process, visible_processes
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.process import Process, ProcessKind, ProcessState
 from .errors import not_found
 from .routing import Call, Endpoint

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .errors import HttpProblem
 from .proposal_views import No, ProposalDetail, ProposalView, Yes
 from .routing import Call, Endpoint

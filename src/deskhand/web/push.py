@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from ..types.errors import ConfigError
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.push import MAX_ENDPOINT_CHARS, PushDevice, PushSubscription
 from .agent_signatures import from_base64url
 from .errors import bad_request, not_found

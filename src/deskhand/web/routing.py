@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from ..types.identity import Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import Grant, Scope
 from .errors import FieldError, HttpProblem, bad_request
 from .faults import json_fault, parse_fault

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from ..types.errors import ToolError
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .errors import HttpProblem, not_found, to_sentence
 from .media import file_response
 from .routing import Call, Endpoint

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from ..languages.catalogue import ENGLISH, Language, choose_language
 from ..store.queries import find_session_row, last_event_number
 from ..types.identity import Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import OWNER_NAME
 from ..types.shares import MAX_SHARE_DAYS, Share
 from .conversation_text import (

@@ -13,7 +13,7 @@ import msgspec
 
 from ..types.errors import Refused
 from ..types.identity import Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import SIGN_IN_CHANNEL, Grant, Identity, People
 
 MAX_TOKEN_CHARS = 8_000

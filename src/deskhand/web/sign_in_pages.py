@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from ..languages.catalogue import list_languages
 from ..types.errors import DeskhandError
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .errors import HttpProblem
 from .guard import Guesses, client_of
 from .routing import Call, Endpoint

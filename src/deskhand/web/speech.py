@@ -14,8 +14,8 @@ from ..speech.base import MAX_SAY_CHARS, Sound
 from ..store.queries import last_event_number
 from ..types import events as e
 from ..types.errors import SpeechError
+from ..types.marked_texts import mark_text
 from ..types.messages import Message
-from ..types.page_texts import mark_text
 from .errors import HttpProblem, bad_request, not_found, to_sentence
 from .media import SANDBOXED
 from .routing import Call, Endpoint

@@ -8,7 +8,7 @@ import anyio
 import msgspec
 
 from ..speech.base import Sound
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .errors import HttpProblem
 
 MAX_AT_ONCE = 2

@@ -6,7 +6,7 @@ import msgspec
 
 from ..policy.information_flow import may_see
 from ..store.queries import last_event_number, stop_subagent, visible_subagents
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.subagents import SubagentTask, TaskState, describe_steps
 from .errors import not_found
 from .names import format_session_name, parse_session_name

@@ -14,7 +14,7 @@ from ..tools.task_graph import MAX_COMMENT_CHARS, list_prerequisites
 from ..tools.task_words import list_tasks
 from ..types.errors import StaleSession
 from ..types.identity import principal_label
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.subagents import SubagentTask
 from ..types.tasks import Task, TaskComment, TaskGraph, TaskStatus
 from ..types.teams import Teammate, TeammateStatus

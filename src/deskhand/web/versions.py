@@ -12,7 +12,7 @@ import msgspec
 from ..tools.journal import MadeFile
 from ..tools.paths import Place, Workspace
 from ..types.errors import Refused, ToolError
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .changes import MAX_NUMBER
 from .errors import HttpProblem, not_found
 from .files import PRIVATE, Where, read_file, require_workspace, which_visible

@@ -7,7 +7,7 @@ import anyio
 from ..store.base import SessionRow
 from ..store.queries import find_session_row, has_members
 from ..types.identity import session_key
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from .errors import not_found
 from .names import address_of, parse_session_name
 from .routing import Call

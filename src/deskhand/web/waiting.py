@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from ..types.identity import Deletion, Inbound, Said, Waiting, When
+from ..types.marked_texts import mark_text
 from ..types.messages import Audio, File, Image, Message, Part
-from ..types.page_texts import mark_text
 from .conversations import Attached, ReceiptView, to_receipt_view
 from .errors import HttpProblem
 from .routing import Call, Endpoint

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 
 TITLE_CHARS = 80
 BODY_CHARS = 240

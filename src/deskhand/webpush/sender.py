@@ -17,7 +17,7 @@ from ..store.base import OpenAsk
 from ..store.queries import find_session_row, inbox_seen_by
 from ..types.errors import DeskhandError, PushFailed, PushGone, PushLater
 from ..types.identity import Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.people import People
 from ..types.push import PushDevice
 from ..users.notification_times import NotificationTimes

@@ -32,8 +32,8 @@ from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished
 from ..types.identity import Principal, list_reader_names
 from ..types.labels import LOCAL, Label, join_labels
+from ..types.marked_texts import mark_text
 from ..types.messages import ToolCall
-from ..types.page_texts import mark_text
 
 MAX_FILES = 20
 MAX_LINES = 400

@@ -26,7 +26,7 @@ from ..types.diffs import CallDiff, FileDiff
 from ..types.errors import Refused
 from ..types.events import Turn
 from ..types.identity import Principal
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..users.owner_alerts import Alerts
 from .diffs import NOT_KEPT_TEXT, describe_special_file, diff_bytes
 from .undo_journal import UndoJournal, format_names

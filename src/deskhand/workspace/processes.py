@@ -33,8 +33,8 @@ from ..types.events import CommandRun, Recorded, ToolFinished
 from ..types.folders import make_private_folder
 from ..types.identity import Inbound, Principal, Result
 from ..types.labels import Label, join_labels
+from ..types.marked_texts import mark_text
 from ..types.messages import Text, clean_text
-from ..types.page_texts import mark_text
 from ..types.people import GUEST, User
 from ..types.process import Process, ProcessKind
 from . import queries

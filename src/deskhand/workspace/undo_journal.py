@@ -44,8 +44,8 @@ from ..types.errors import ConfigError, Refused, ToolError
 from ..types.events import AnyEvent, CommandRun, Undone
 from ..types.identity import Principal
 from ..types.labels import LOCAL, Label, join_labels
+from ..types.marked_texts import mark_text
 from ..types.messages import Text
-from ..types.page_texts import mark_text
 from .scope import SandboxProvider, ToolScopes, folders_without_secrets
 from .undo_subagents import find_tasks_of_turns, list_entries_of_tasks, stop_tasks
 

@@ -11,7 +11,7 @@ from ..store.queries import subagents_of, take_back_task, tasks_of_subagent
 from ..tools import journal
 from ..tools.journal import JournalEntry
 from ..types.events import ModelReplied
-from ..types.page_texts import mark_text
+from ..types.marked_texts import mark_text
 from ..types.subagents import SubagentTask
 
 MAX_TASKS = 10_000

@@ -24,8 +24,8 @@ from ...languages.sentences import say_notice
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Answer, Command, Edit, Inbound
+from ...types.marked_texts import mark_text
 from ...types.messages import Audio
-from ...types.page_texts import mark_text
 from ..base import (
     Acknowledging,
     Allowing,

@@ -27,7 +27,7 @@ from ...languages.sentences import say_notice
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, LoginRefused, SendRefused
 from ...types.identity import Address, Inbound
-from ...types.page_texts import mark_text
+from ...types.marked_texts import mark_text
 from ..base import (
     Allowing,
     Channel,

@@ -20,8 +20,8 @@ import msgspec
 
 from ...types.identity import Address, Inbound, Said
 from ...types.labels import UNTRUSTED, Label
+from ...types.marked_texts import mark_text
 from ...types.messages import Audio, File, Image, Message, Part, Text
-from ...types.page_texts import mark_text
 from .authentication import is_vouched_for, read_sender
 from .quoting import html_to_text, is_forwarded, split_quoted
 

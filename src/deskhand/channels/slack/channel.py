@@ -21,7 +21,7 @@ from ...languages.sentences import say_notice
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ConfigError, Refused, SendRefused
 from ...types.identity import Address, Edit, Inbound
-from ...types.page_texts import mark_text
+from ...types.marked_texts import mark_text
 from ...types.reactions import EMOJIS
 from ...types.webhooks import UNREADABLE, WebhookAnswer, WebhookRequest
 from ..base import (

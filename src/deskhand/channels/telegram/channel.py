@@ -25,8 +25,8 @@ from ...types.commands import COMMANDS
 from ...types.commit import Outgoing
 from ...types.errors import BlobMissing, ChannelError, ConfigError, Refused, SendRefused
 from ...types.identity import Address, Edit, Inbound
+from ...types.marked_texts import mark_text
 from ...types.messages import Audio, Image, Text
-from ...types.page_texts import mark_text
 from ...types.people import Identity
 from ...types.webhooks import UNREADABLE, WebhookAnswer, WebhookRequest
 from ..base import (

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...types.errors import JobInvalid
-from ...types.page_texts import mark_text
+from ...types.marked_texts import mark_text
 
 Kind = Literal["webhook", "file", "mqtt", "session-end", "page"]
 WEBHOOK_PATH = "/api/hooks/"

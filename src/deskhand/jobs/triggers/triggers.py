@@ -21,8 +21,8 @@ from ...types.events import MessageReceived, Recorded, TurnEnded
 from ...types.identity import SYSTEM, Principal
 from ...types.jobs import Job
 from ...types.labels import LOCAL, UNTRUSTED, Label, join_labels
+from ...types.marked_texts import mark_text
 from ...types.messages import Text, clean_text
-from ...types.page_texts import mark_text
 from .broker import render_message
 from .files import (
     FilesSnapshot,

@@ -8,8 +8,8 @@ from ...assembly.host import Host
 from ...tools.documents.invisible_characters import escape_invisible
 from ...types.errors import ConfigError, Refused, ToolError
 from ...types.identity import Principal
+from ...types.marked_texts import mark_text
 from ...types.messages import Usage
-from ...types.page_texts import mark_text
 from ...web.names import format_session_name
 from ...web.proposal_views import FindingView, ProposalDetail, ProposalView, ScoreView
 from . import queries

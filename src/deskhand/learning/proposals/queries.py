@@ -11,8 +11,8 @@ from ...skills.skill import FILE_NAME
 from ...store.base import Store
 from ...types.commit import Change
 from ...types.labels import Label
+from ...types.marked_texts import mark_text
 from ...types.messages import Usage
-from ...types.page_texts import mark_text
 
 State = Literal["proposed", "refused", "accepted", "rejected", "reverted", "kept"]
 """`refused`: the scan found something bad in it. `kept`: it stays active and is not watched any

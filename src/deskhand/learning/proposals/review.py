@@ -27,8 +27,8 @@ from ...types import events as e
 from ...types.errors import DeskhandError, StoreCorrupt
 from ...types.identity import Inbound, Principal, Result
 from ...types.labels import LOCAL, join_labels
+from ...types.marked_texts import mark_text
 from ...types.messages import Text, ToolResult, Usage
-from ...types.page_texts import mark_text
 from . import queries
 from .queries import Card, Score, Side, SkillUse, State, StoredProposal
 from .store import Proposals, ended_badly

@@ -26,8 +26,8 @@ from ...types.effects import Effect
 from ...types.errors import ConfigError, DeskhandError, Refused, ToolError
 from ...types.events import AnyEvent, TurnEnded
 from ...types.identity import Principal
+from ...types.marked_texts import mark_text
 from ...types.messages import clean_text
-from ...types.page_texts import mark_text
 from ...workspace.undo_journal import UndoJournal
 from . import queries
 from .queries import Card, Proposal, ProposalDecision, State, StoredProposal

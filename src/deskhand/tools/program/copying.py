@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ...types.errors import ToolError
-from ...types.page_texts import mark_text
+from ...types.marked_texts import mark_text
 from ...types.programs import ChangeKind, FileChange
 from .. import tree
 from ..access_time import LONG_AGO_NS

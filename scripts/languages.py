@@ -1,6 +1,6 @@
 """What Deskhand says, in its other languages.
 
-    python scripts/page_texts.py da Dansk
+    python scripts/languages.py da Dansk
 
 begins the language `da` or brings it up to date: `src/deskhand/languages/da.json` then has every
 text of the page and every sentence of the server, those that are new with "" in place of a

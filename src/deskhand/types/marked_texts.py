@@ -1,13 +1,14 @@
-"""Marks the sentences of the server that the page shows in the language of its reader."""
+"""Marks the sentences that people read in their own language: on the page, in chats, in the
+terminal."""
 
 from __future__ import annotations
 
 
 def mark_text(text: str) -> str:
-    """The same text, a literal. `scripts/page_texts.py` collects what is marked, for translation.
+    """The same text, a literal. `scripts/languages.py` collects what is marked, for translation.
 
-    The API and the log have it in English; the page recognises it as a whole. What is filled in
-    stands as it is, unless the name of its placeholder ends in one of these words:
+    The API and the log have it in English; who shows it to people recognises it as a whole. What is
+    filled in stands as it is, unless the name of its placeholder ends in one of these words:
 
     - `text`: another sentence that is marked;
     - `name`: without spaces, and `code`: between backticks;
