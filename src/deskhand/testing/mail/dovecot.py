@@ -32,6 +32,7 @@ disable_plaintext_auth=no
 auth_cache_size=0
 mail_location=maildir:{folder}/mail/%u
 mailbox_list_index=no
+mailbox_idle_check_interval=1s
 first_valid_uid=0
 default_internal_user=dovecot
 default_login_user=dovenull
