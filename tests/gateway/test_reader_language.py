@@ -77,15 +77,14 @@ async def test_the_language_that_they_choose(tmp_path: Path) -> None:
         chat.write("/language")
         told = await chat.hears("/language auto")
         assert told == (
-            "Ich schreibe dir in der Sprache deines Chatprogramms, hier auf Deutsch. "
-            "Wähle mit /language en | de oder /language auto."
+            "Ich schreibe dir auf Deutsch. Wähle mit /language en | de oder /language auto."
         )
         chat.write("/language English", "de")
         await chat.hears("I write to you in English.")
         chat.write("/language klingon", "de")
         await chat.hears("I have no language 'klingon'; there are: en | de.")
         chat.write("/language auto", "de")
-        await chat.hears("hier auf Deutsch")
+        await chat.hears("deines Chatprogramms oder deiner Seite: Deutsch")
 
 
 async def test_what_a_model_says_is_not_touched(tmp_path: Path) -> None:

@@ -48,7 +48,17 @@ def test_what_is_known(written: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["", "\n", "Rex is a dog.", "I stopped smoking. Stopped", "{name}", "a; b", "For a b.", "•"],
+    [
+        "",
+        "\n",
+        "Rex is a dog.",
+        "I stopped smoking. Stopped",
+        "{name}",
+        "a; b",
+        "For a b.",
+        "•",
+        "ann: Stopped.",
+    ],
 )
 def test_what_is_not_known_stays(written: str) -> None:
     assert say_notice(written, "de") == written

@@ -25,7 +25,9 @@ from ..types.events import (
     Recorded,
     ToolFinished,
 )
+from ..types.labels import LOCAL, UNTRUSTED, Label
 from ..types.marked_texts import mark_text
+from ..types.messages import Text
 from .channel_switch import IsOn, always_on
 from .queries import messages_of_ask
 from .reader_language import Localize, leave_english
@@ -58,7 +60,7 @@ class AskStatus:
         self.localize: Localize = leave_english
         self.channels = {name: each for name, each in channels.items() if isinstance(each, Editing)}
         self._asks: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._due: deque[tuple[str, str, str]] = deque(maxlen=MAX_OPEN_ASKS)
+        self._due: deque[tuple[str, str, Text]] = deque(maxlen=MAX_OPEN_ASKS)
         self._news = anyio.Event()
 
     listens_to = (
@@ -85,7 +87,7 @@ class AskStatus:
             case ApprovalAnswered(ask_id=ask_id, choice=choice, principal=principal):
                 self._enqueue(session, ask_id, _CHOICE_TEXTS[choice].format(who=principal.id))
             case QuestionAnswered(ask_id=ask_id, principal=principal, message=message):
-                self._enqueue(session, ask_id, f"{principal.id}: {message.text}")
+                self._enqueue(session, ask_id, f"{principal.id}: {message.text}", UNTRUSTED)
             case CallClosed(call_id=call_id, reason=reason):
                 if open_ := self._asks.pop((session, call_id), ""):
                     self._enqueue(session, open_, _NO_LONGER.format(reason_text=reason))
@@ -95,10 +97,11 @@ class AskStatus:
             case _:
                 pass
 
-    def _enqueue(self, session: str, ask_id: str, words: str) -> None:
+    def _enqueue(self, session: str, ask_id: str, words: str, label: Label = LOCAL) -> None:
+        """Have this written under the question. What a person said is not LOCAL."""
         for key in [key for key, known in self._asks.items() if known == ask_id]:
             del self._asks[key]
-        self._due.append((session, ask_id, words))
+        self._due.append((session, ask_id, Text(words, label)))
         self._news.set()
 
     async def run(self) -> None:
@@ -110,12 +113,12 @@ class AskStatus:
             with anyio.move_on_after(RETRY_S) if waiting else anyio.CancelScope():
                 await self._news.wait()
 
-    def _drain_queue(self) -> list[tuple[str, str, str]]:
+    def _drain_queue(self) -> list[tuple[str, str, Text]]:
         taken = list(self._due)
         self._due.clear()
         return taken
 
-    async def _edit_question(self, session: str, ask_id: str, words: str) -> bool:
+    async def _edit_question(self, session: str, ask_id: str, outcome: Text) -> bool:
         """False while the question itself is still to be sent."""
         for sent in await messages_of_ask(self._store, session, ask_id):
             outgoing = sent.outgoing
@@ -124,10 +127,11 @@ class AskStatus:
                 continue
             if sent.state != "sent" or not self._is_on(outgoing.address.channel):
                 return False
-            over = replace(
-                outgoing, key=f"{outgoing.key}:decided", ask=replace(outgoing.ask, decided=words)
-            )
+            ask = replace(outgoing.ask, decided=outcome.text)
+            over = replace(outgoing, key=f"{outgoing.key}:decided", ask=ask)
             over = await self.localize(over)
+            if over.ask is not None and outcome.label != LOCAL:
+                over = replace(over, ask=replace(over.ask, decided=outcome.text))
             try:
                 with anyio.fail_after(SEND_S):
                     await channel.edit(sent.platform_id, over, "")

@@ -26,7 +26,7 @@ _INNER_JOINTS = (*_JOINTS, ", ")
 _THROUGH = "{first_days} through {last_days}"
 _PLACE = re.compile(r"\{(\w+)\}")
 _INDENT = re.compile(r"\s*(?:[•*-] )?")
-_SENTENCE_END = re.compile(r"(?<=[.!?:”]) (?=[A-ZÄÖÜ/“])")
+_SENTENCE_END = re.compile(r"(?<=[.!?”]) (?=[A-ZÄÖÜ/“])")
 _LIST = re.compile(r", and |, | and ")
 _FIGURE = re.compile(r"[\d,]+(?:\.\d+)?")
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d) (\d\d:\d\d)")

@@ -22,7 +22,7 @@ LANGUAGE = "language"
 AUTO = "auto"
 _CHOSEN = mark_text("I write to you in {language_name}.")
 _FOLLOWS = mark_text(
-    "I write to you in the language of your chat program, here in {language_name}."
+    "I write to you in the language of your chat program or page: {language_name}."
 )
 _USAGE = mark_text("Choose with /language {codes}, or /language auto.")
 _UNKNOWN = mark_text("I have no language {language}; there are: {codes}.")
@@ -66,7 +66,7 @@ class ReaderLanguages:
         chosen, reported = language_now(self._store, principal.id)
         language = find_language(chosen or reported or self._default())
         name = language.name if language is not None else ""
-        told = (_CHOSEN if chosen else _FOLLOWS).format(language_name=name)
+        told = (_FOLLOWS if reported and not chosen else _CHOSEN).format(language_name=name)
         return f"{told} {_USAGE.format(codes=codes)}"
 
 

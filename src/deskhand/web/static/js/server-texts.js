@@ -9,7 +9,7 @@ const MAX_KEPT = 500;
 /** A line of more is said sentence by sentence. */
 const MAX_SENTENCES = 12;
 const INDENT = /^\s*(?:[•*-] )?/;
-const SENTENCE_END = /(?<=[.!?:”]) (?=[A-ZÄÖÜ/“])/;
+const SENTENCE_END = /(?<=[.!?”]) (?=[A-ZÄÖÜ/“])/;
 /** Between sentences that the server has joined, and between those that it names in one. */
 const JOINTS = ["; ", " · "];
 const INNER_JOINTS = [...JOINTS, ", "];
