@@ -21,6 +21,7 @@ from deskhand.channels.group_rules import GroupRules
 from deskhand.channels.settings import ChannelConfig
 from deskhand.channels.slack import reader as slack
 from deskhand.channels.telegram.reader import Reader
+from deskhand.languages.sentences import say_notice
 from deskhand.models.answer_cleaner import AnswerCleaner
 from deskhand.net.framing import make_strict
 from deskhand.tools.label_marks import LabelMarks
@@ -190,6 +191,7 @@ UNFED: Final[dict[str, str]] = {
     "store/writer.py:": "a queue",
     "tools/program/copying.py:find_changes": "the files of a copy, each once",
     "tools/program/source.py:Source.iter_entries": "names of folders, each once",
+    "tools/editor_files.py:_receive_line": "waits for the editor, for a limited time and size",
     "tools/files.py:_find_similar": "a name of at most 255 characters beside those of a folder",
     "tools/files.py:_remember_version": "a table with a fixed number of rows",
     "tools/folders.py:iter_files": _PATH,
@@ -212,10 +214,12 @@ beginning of the name."""
 
 def drivers() -> dict[str, Feed]:
     """What is fed by hand, since it needs more than text."""
+    say_notice("a", "de")  # a language is read from its file once, while files are open
     return {
         "channels/discord/reader.py:Reader": _discord,
         "channels/slack/reader.py:Reader": _slack,
         "channels/telegram/reader.py:Reader": _telegram,
+        "languages/sentences.py:say_notice": _noticed,
         "models/answer_cleaner.py:AnswerCleaner": _answer,
         "tools/label_marks.py:LabelMarks": _marked,
         "net/framing.py:make_strict": _http,
@@ -262,6 +266,11 @@ def _answer(text: str, data: bytes) -> None:
     for piece in _pieces(text):
         cleaner.feed(piece)
     cleaner.close()
+
+
+def _noticed(text: str, data: bytes) -> None:
+    for known in ("", "It resets on Sunday, 3 May at 10:00 (UTC).\n"):
+        say_notice(known + text, "de")
 
 
 def _marked(text: str, data: bytes) -> None:

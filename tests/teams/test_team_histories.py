@@ -24,6 +24,7 @@ from deskhand.teams.queries import inbox_of
 from deskhand.testing.crash import Crash, Fuse, OpenDatabase, fused
 from deskhand.testing.postgres import database_at, open_schema, running_server
 from deskhand.testing.temporary_home import TemporaryHome, wait_for
+from deskhand.types.errors import NotLeading
 from deskhand.types.events import CommandRun, MessageReceived, Recorded, TurnEnded
 from deskhand.types.subagents import SubagentTask, id_of
 
@@ -111,6 +112,8 @@ async def live(desk: TemporaryHome, history: History, fuse: Fuse, database: Open
             await wait_for(lambda: is_settled(app))
     except* Crash:
         crashed = True
+    except* NotLeading:
+        assert fuse.has_blown, "after a crash this process is no worker, and writes nothing"
     return crashed
 
 

@@ -267,6 +267,7 @@ async def test_a_file_that_is_always_replaced_is_not_read(hands: Hands) -> None:
 BY_NAME = {
     "tools/label_marks.py": "where it is defined",
     "workspace/diffs.py": "what waits for a yes: before the file is read, and where there is none",
+    "tools/editor_files.py": "where an editor may yet write: whoever asked for it has read nothing",
     "tools/files.py": "where there is no file: whether there is one is told to nobody who may not see it",  # noqa: E501
 }
 TOLD_BY_NAME = {

@@ -80,8 +80,8 @@ async def test_an_answer_on_a_channel_ends_with_it(tmp_path: Path, repo: Path) -
             no,
         )
         await desk.settled()
-        said = [part.text for part in desk.sent[-1].parts if isinstance(part, Text)]
-        assert said == [f"it is done\n\n{describe_unreviewed(str(repo), 1)}"]
+        said = "".join(part.text for part in desk.sent[-1].parts if isinstance(part, Text))
+        assert said == f"it is done\n\n{describe_unreviewed(str(repo), 1)}"
 
 
 async def test_what_ran_beside_is_told_with_its_end(tmp_path: Path, repo: Path) -> None:

@@ -128,6 +128,7 @@ class EditorFileServer:
             anyio.IncompleteRead,
             anyio.DelimiterNotFound,
             msgspec.MsgspecError,
+            RecursionError,
         ):
             return
         answer = EditorAnswer(declined=True)

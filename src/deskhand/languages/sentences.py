@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 
 import msgspec
 
@@ -19,6 +20,8 @@ from .catalogue import ENGLISH, Language, find_language
 MAX_DEPTH = 4
 MAX_SENTENCES = 12
 """A line of more is said sentence by sentence."""
+_EDGE_CHARS = 3
+"""Templates are looked up by so many characters at the beginning of a text, or at its end."""
 _JOINTS = ("; ", " · ")
 """Between sentences that were joined."""
 _INNER_JOINTS = (*_JOINTS, ", ")
@@ -60,6 +63,7 @@ class _Template(msgspec.Struct, frozen=True):
     text: str
     pieces: tuple[str, ...]
     names: tuple[str, ...]
+    fixed_chars: int
 
     def match(self, text: str) -> dict[str, str] | None:
         """What the text has in its places, by name; None where it is another sentence."""
@@ -79,6 +83,38 @@ class _Template(msgspec.Struct, frozen=True):
         return values
 
 
+class _Templates:
+    """The templates that a text can be, without a look at each of them."""
+
+    def __init__(self, templates: Sequence[_Template]) -> None:
+        self._by_edge: dict[tuple[str, str], list[tuple[int, _Template]]] = {}
+        longest_first = sorted(templates, key=lambda each: -each.fixed_chars)
+        for place, template in enumerate(longest_first):
+            edge = _edge_of(template)
+            self._by_edge.setdefault(edge, []).append((place, template))
+
+    def find(self, text: str) -> list[_Template]:
+        """Those with the most words of their own come first."""
+        edges = ((text[:_EDGE_CHARS], ""), ("", text[-_EDGE_CHARS:]), ("", ""))
+        found = [
+            each
+            for edge in edges
+            for each in self._by_edge.get(edge, ())
+            if each[1].fixed_chars < len(text)
+        ]
+        return [template for _, template in sorted(found, key=itemgetter(0))]
+
+
+def _edge_of(template: _Template) -> tuple[str, str]:
+    """How each text of this template begins; where that is open, how it ends."""
+    first, last = template.pieces[0], template.pieces[-1]
+    if len(first) >= _EDGE_CHARS:
+        return first[:_EDGE_CHARS], ""
+    if len(last) >= _EDGE_CHARS:
+        return "", last[-_EDGE_CHARS:]
+    return "", ""
+
+
 def say_notice(text: str, language: str) -> str:
     """What Deskhand itself has written to somebody, in the language of this code: all of it, or
     line by line what is known of it. What is not known stays as it is."""
@@ -91,7 +127,7 @@ class _Translator:
         self._formats = language.formats
         self._texts = {text: said for text, said in language.sentences.items() if said}
         templates = [_read_template(text) for text in self._texts if "{" in text]
-        self._templates = sorted(templates, key=lambda each: -sum(map(len, each.pieces)))
+        self._templates = _Templates(templates)
         self._through = language.say(_THROUGH)
         self.say_notice = lru_cache(500)(self._say_notice)
         self._forms: dict[str, Callable[[str, int], str]] = {
@@ -126,8 +162,8 @@ class _Translator:
     def _find_longest(self, sentences: Sequence[str]) -> tuple[int, str]:
         """How many of these are known together, the most, and what they are. What is filled into
         them may hold a sentence of its own only where nothing else fits."""
-        for in_one in (True, False):
-            for count in range(len(sentences), 0, -1):
+        for in_one, least in ((True, 1), (False, 2)):
+            for count in range(len(sentences), least - 1, -1):
                 found = self._find(" ".join(sentences[:count]), 0, in_one=in_one)
                 if found is not None:
                     return count, found
@@ -139,7 +175,9 @@ class _Translator:
         of it goes over the end of a sentence."""
         if text in self._texts:
             return self._texts[text]
-        for template in self._templates:
+        if not text:
+            return None
+        for template in self._templates.find(text):
             values = template.match(text)
             if values is not None and not (in_one and _has_sentences(values)):
                 said = {name: self._form(name, value, depth) for name, value in values.items()}
@@ -201,7 +239,8 @@ def _translator(code: str) -> _Translator | None:
 
 def _read_template(text: str) -> _Template:
     parts = _PLACE.split(text)
-    return _Template(text, tuple(parts[::2]), tuple(parts[1::2]))
+    pieces = tuple(parts[::2])
+    return _Template(text, pieces, tuple(parts[1::2]), sum(map(len, pieces)))
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:

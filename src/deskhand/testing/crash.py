@@ -21,6 +21,10 @@ class Fuse:
         self.at = at
         self.passed: list[str] = []
 
+    @property
+    def has_blown(self) -> bool:
+        return 0 < self.at <= len(self.passed)
+
     def tick(self, name: str) -> None:
         self.passed.append(name)
         if len(self.passed) == self.at:

@@ -95,7 +95,7 @@ class EditorFiles:
                 raise EditorError(
                     f"the editor did not answer within {self._limit_s:g} s"
                 ) from error
-            except (OSError, msgspec.MsgspecError) as error:
+            except (OSError, msgspec.MsgspecError, RecursionError) as error:
                 raise EditorError("the editor has gone") from error
         if answer.error:
             raise EditorError(answer.error)
