@@ -21,7 +21,7 @@ from deskhand.types.errors import ModelRequestRefused
 from deskhand.types.messages import ToolCall
 from deskhand.types.turn import OUT_OF_DATE
 
-from .telegram_home import ANN, BOB, FAMILY, World, calling, until
+from .telegram_home import ANN, BOB, FAMILY, World, asked, calling, until
 
 HEADED = "Here it is.\n\n## The *plan*: A/B\n\n" + "\n\n".join(
     f"{i}. " + "word " * 500 for i in range(8)
@@ -107,6 +107,29 @@ async def test_a_german_is_written_to_in_german(world: World) -> None:
         assert asked.buttons == ["Ja, einmal", "Immer", "Nein", "Nie"]
         world.chats.presses(ANN, asked, "Nein")
         await until(lambda: said(world, "Nicht erlaubt: ann sagt nein"))
+
+
+async def test_what_became_of_a_question_is_told_in_german_and_an_answer_as_it_was_given(
+    world: World,
+) -> None:
+    """An answer may read like a sentence of ours, and stays what the person said."""
+    world.chats.person(ANN)["language_code"] = "de"
+    world.model = calling("ask_user", question="How is it?", choices=["Fine. Stopped.", "No"])
+    async with world.running():
+        world.chats.says(ANN, "look")
+        post = await asked(world, ANN)
+        assert post.buttons == ["Fine. Stopped.", "No"]
+        world.chats.presses(ANN, post, "Fine. Stopped.")
+        await until(lambda: not post.buttons)
+        assert post.text == "How is it?\n\nann: Fine. Stopped."
+
+        world.chats.says(ANN, "look again")
+        post = await asked(world, ANN)
+        world.chats.says(ANN, "never mind, tell me a joke")
+        await until(lambda: not post.buttons)
+    assert post.text == (
+        "How is it?\n\nNicht mehr gefragt: statt einer Antwort kam eine neue Nachricht"
+    )
 
 
 async def test_a_late_press_disturbs_no_other_turn(world: World) -> None:

@@ -11,7 +11,7 @@ from ..types.labels import LOCAL, UNTRUSTED
 from ..types.marked_texts import mark_text
 from ..types.messages import Text
 from ..types.steps import EndTurn
-from ..types.turn import make_call_closed, make_refusal
+from ..types.turn import MAY_HAVE_HAPPENED, make_call_closed, make_refusal
 from .admit_messages import record_admission, without_withdrawn
 from .journal import uses_outbox
 from .next_admission import admit_next
@@ -22,7 +22,7 @@ LATE_RESULT = mark_text("no result was returned in time")
 MIN_DOCUMENT_CHARS = 1000
 """No platform with buttons needs more than a few messages for less."""
 _GIVEN_UP = mark_text("Sorry, I encountered an error and gave this up: {reason_text}")
-LOST_CALL = "given up; it may or may not have happened"
+LOST_CALL = f"{mark_text('given up')}; {MAY_HAVE_HAPPENED}"
 
 
 async def end_turn(session: Session, step: EndTurn) -> None:

@@ -24,6 +24,7 @@ from ..types.identity import (
     principal_label,
 )
 from ..types.labels import LOCAL
+from ..types.marked_texts import mark_text
 from ..types.messages import Audio, Message, ResultPart, Text, ToolResult
 from ..types.subagents import CHANNEL
 from ..types.turn import (
@@ -42,7 +43,11 @@ from .state import State
 
 EDIT_PREFIX = "edited: "
 DELETION_PREFIX = "deleted: "
-LATE_EDIT_REPLY = (
+_STOPPED_BY = mark_text("{who_name} stopped it")
+_OVERTAKEN = mark_text("overtaken by a new message")
+_NEW_MESSAGE = mark_text("a new message came instead of an answer")
+_NO_RESULT = mark_text("the client gave no result for this call")
+LATE_EDIT_REPLY = mark_text(
     "I have already answered that message. I will see your change with your next message."
 )
 
@@ -96,7 +101,7 @@ def _admit_stop(state: State, row: Waiting, commands: Commands) -> list[e.AnyEve
     if body.turn and (turn is None or turn.stopped or body.turn not in turn.answers):
         return [make_out_of_date(row, body)]
     return [
-        *make_interruptions(state.calls, f"{row.principal.id} stopped it"),
+        *make_interruptions(state.calls, _STOPPED_BY.format(who_name=row.principal.id)),
         *(commands.run(state, row) or ()),
     ]
 
@@ -179,9 +184,7 @@ def _admit_results(state: State, row: Waiting, body: ToolResults) -> list[e.AnyE
         if name in results:
             events.append(e.ToolFinished(replace(results[name], call_id=call.call.id)))
         else:
-            events.append(
-                make_call_closed(call, "interrupted", "the client gave no result for this call")
-            )
+            events.append(make_call_closed(call, "interrupted", _NO_RESULT))
     events.append(e.ResultsReturned(row.inbox_id, row.principal, tuple(waiting), body.request))
     if body.message is not None:
         events.append(make_message_received(row, body.message, state.participants))
@@ -196,7 +199,7 @@ def _admit_interrupt(state: State, row: Waiting, commands: Commands) -> list[e.A
     ):
         return None
     return [
-        *make_interruptions(state.calls, "overtaken by a new message"),
+        *make_interruptions(state.calls, _OVERTAKEN),
         make_message_received(row, row.inbound.body.message, state.participants),
     ]
 
@@ -240,7 +243,7 @@ def _supersede(call: OpenCall) -> e.CallClosed:
     on."""
     if is_handed_to(call, "subagent"):
         return e.CallClosed(call.call.id, "ok", GOES_ON)
-    return make_call_closed(call, "superseded", "a new message came instead of an answer")
+    return make_call_closed(call, "superseded", _NEW_MESSAGE)
 
 
 def _is_of_turn(state: State, row: Waiting, of: str) -> bool:

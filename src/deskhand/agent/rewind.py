@@ -43,6 +43,7 @@ from .state import State
 QUOTE_CHARS = 60
 MAX_TITLES = 1000
 """So many titles are looked at for one that tells a branch apart."""
+_WENT_BACK = mark_text("{who_name} went back")
 UNDONE = mark_text("Undone: the conversation is as it was before “{quote}”.")
 _BRANCH_NUMBER = re.compile(r"(?<=.) \(\d+\)$")
 
@@ -211,7 +212,7 @@ def plan_rewind(state: State, row: Waiting, past: RewindView) -> list[AnyEvent]:
         options=state.options,
         context_tokens=back.context_tokens,
     )
-    events: list[AnyEvent] = [*make_interruptions(state.calls, f"{who.id} went back")]
+    events: list[AnyEvent] = [*make_interruptions(state.calls, _WENT_BACK.format(who_name=who.id))]
     if state.turn is not None:
         events.append(TurnEnded("stopped", tuple(state.turn.answers)))
     events += [Undone(row.inbox_id, who, to_n), Compacted(number_messages(back), "", 0, then)]

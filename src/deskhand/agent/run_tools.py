@@ -26,9 +26,10 @@ from ..types.events import (
 )
 from ..types.interrupt import run_if_slow
 from ..types.labels import LOCAL
+from ..types.marked_texts import mark_text
 from ..types.messages import Text, ToolResult, clean_text
 from ..types.steps import RunTools
-from ..types.turn import OpenCall, make_failed_result
+from ..types.turn import MAY_HAVE_HAPPENED, OpenCall, make_failed_result
 from .ask_people import record_ask, send_asks
 from .handed_calls import hand_over_calls, split_calls, stop_waiting
 from .judge_call import judge_call
@@ -173,9 +174,9 @@ def _record_outcome(session: Session, ready: ReadyCall, outcome: _Came, took_s: 
             handed = CallsHandedOver({ready.call.call.id: name}, now + wait_s, "subagent")
             session.journal.record(handed, at=now)
         case None:
-            reason = "stopped by a person"
+            reason = mark_text("stopped by a person")
             if ready.tool.spec.replay == "never":
-                reason += "; it may or may not have happened"
+                reason += f"; {MAY_HAVE_HAPPENED}"
             result = make_failed_result(ready.call, "interrupted", reason)
             session.journal.record(ToolFinished(result, took_s=took_s))
 

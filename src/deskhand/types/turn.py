@@ -27,6 +27,8 @@ STOP_TURN_ONLY = "turn"
 """The argument of a stop that ends the running turn and not the conversation."""
 OUT_OF_DATE = mark_text("This button is out of date, so nothing was done.")
 """What somebody reads who pressed a button of a turn that it can do nothing about any more."""
+MAY_HAVE_HAPPENED = mark_text("it may or may not have happened")
+"""What is added of a call of which the end is not known."""
 _NOT_DONE = mark_text("Not done: {reason_text}.")
 HANDOFF = "handoff"
 """The command that takes a conversation to another channel."""
@@ -34,7 +36,7 @@ HANDOFF_BACK = "back"
 """Its argument that returns the conversation to where it began."""
 LATE_EDIT = "late edit"
 """The name of the event that tells somebody what happens to the edit of an answered message."""
-GOES_ON = "it goes on in the background; what comes of it will be told here as a message"
+GOES_ON = mark_text("it goes on in the background; what comes of it will be told here as a message")
 """What the model is told of a sub-agent that is not waited for any more."""
 MEMORIES_PREFIX = '<context_snapshot source="memories">'
 """Begins the part of a message that holds the memories recalled for it."""
@@ -203,7 +205,7 @@ def is_handed_to(call: OpenCall, to: HandedTo) -> bool:
 def make_call_closed(call: OpenCall, status: ResultStatus, reason: str) -> CallClosed:
     """The event that closes a call without a result of its own."""
     if call.started and (call.ask is None or call.resumes):
-        reason = f"{reason}; it may or may not have happened"
+        reason = f"{reason}; {MAY_HAVE_HAPPENED}"
     task = call.handed.id if call.handed is not None and is_handed_to(call, "subagent") else ""
     return CallClosed(call.call.id, status, reason, task)
 
