@@ -10,6 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 from docx import Document
+from openpyxl import Workbook
+from pptx import Presentation
 
 from deskhand.sandbox.base import Exit, SandboxCommand
 from deskhand.sandbox.choose import open_sandbox
@@ -20,7 +22,18 @@ from deskhand.types.errors import ToolError
 NEEDS_OFFICE = pytest.mark.skipif(not find_soffice(), reason="needs LibreOffice")
 LONG = pytest.mark.timeout(240)
 NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:"
-ODT = "application/vnd.oasis.opendocument.text"
+ODF = "application/vnd.oasis.opendocument."
+ODF_BODIES = {
+    "text": "<t:p>{}</t:p>",
+    "spreadsheet": (
+        '<b:table b:name="Sheet"><b:table-row><b:table-cell o:value-type="string"><t:p>{}</t:p>'
+        "</b:table-cell></b:table-row></b:table>"
+    ),
+    "presentation": (
+        '<d:page d:name="Slide"><d:frame s:width="20cm" s:height="3cm" s:x="2cm" s:y="2cm">'
+        "<d:text-box><t:p>{}</t:p></d:text-box></d:frame></d:page>"
+    ),
+}
 
 
 def word_document(text: str) -> bytes:
@@ -31,20 +44,43 @@ def word_document(text: str) -> bytes:
     return file.getvalue()
 
 
-def open_document(text: str) -> bytes:
+def workbook(text: str) -> bytes:
+    book = Workbook()
+    for title, words in (("One", text), ("Two", "second sheet")):
+        book.create_sheet(title)["A1"] = words
+    book.remove(book["Sheet"])
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def slides(text: str) -> bytes:
+    deck = Presentation()
+    for words in (text, "second slide"):
+        deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = words
+    file = io.BytesIO()
+    deck.save(file)
+    return file.getvalue()
+
+
+def open_document(text: str, kind: str = "text") -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("mimetype", ODT)
+        archive.writestr("mimetype", ODF + kind)
         entry = "<m:file-entry m:full-path={} m:media-type={}/>"
-        entries = entry.format('"/"', f'"{ODT}"') + entry.format('"content.xml"', '"text/xml"')
+        entries = entry.format('"/"', f'"{ODF}{kind}"') + entry.format(
+            '"content.xml"', '"text/xml"'
+        )
         archive.writestr(
             "META-INF/manifest.xml",
             f'<m:manifest xmlns:m="{NAMESPACE}manifest:1.0">{entries}</m:manifest>',
         )
         archive.writestr(
             "content.xml",
-            f'<o:document-content xmlns:o="{NAMESPACE}office:1.0" xmlns:t="{NAMESPACE}text:1.0">'
-            f"<o:body><o:text><t:p>{text}</t:p></o:text></o:body></o:document-content>",
+            f'<o:document-content xmlns:o="{NAMESPACE}office:1.0" xmlns:t="{NAMESPACE}text:1.0"'
+            f' xmlns:b="{NAMESPACE}table:1.0" xmlns:d="{NAMESPACE}drawing:1.0"'
+            f' xmlns:s="{NAMESPACE}svg-compatible:1.0"><o:body><o:{kind}>'
+            f"{ODF_BODIES[kind].format(text)}</o:{kind}></o:body></o:document-content>",
         )
     return file.getvalue()
 
@@ -105,6 +141,28 @@ async def test_a_document_is_drawn_once_without_a_network() -> None:
     for name, words in (("ada", "Dear Ada, come"), ("bob", "Dear Bob, stay")):
         found = await read_words(made[name], sandbox.open)
         assert " ".join(word[0] for word in found.pages[0]) == words
+
+
+@LONG
+@NEEDS_OFFICE
+@pytest.mark.parametrize(
+    ("document", "ending", "pages"),
+    [
+        (workbook("Milk 2"), ".xlsx", ["Milk 2", "second sheet"]),
+        (open_document("Milk 2", "spreadsheet"), ".ods", ["Milk 2"]),
+        (slides("Milk 2"), ".pptx", ["Milk 2", "second slide"]),
+        (open_document("Milk 2", "presentation"), ".odp", ["Milk 2"]),
+    ],
+    ids=["xlsx", "ods", "pptx", "odp"],
+)
+async def test_sheets_and_slides_are_pages(document: bytes, ending: str, pages: list[str]) -> None:
+    assert find_ending(document) == ending
+    sandbox = Counted()
+    made = await OfficePdfs().make_pdf(document, ending, sandbox.open)
+    found = await read_words(made, sandbox.open)
+    drawn = [" ".join(word[0] for word in page) for page in found.pages]
+    assert len(drawn) == len(pages), "a sheet may have a header of LibreOffice's"
+    assert all(page.endswith(words) for page, words in zip(drawn, pages, strict=True)), drawn
 
 
 @LONG
