@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from deskhand.skills.run import make_command
-from deskhand.skills.skill import Skill
+from deskhand.skills.run import RunSkill, make_command
+from deskhand.skills.skill import Skill, Skills, SkillSource
 from deskhand.testing.temporary_home import OWNER, TemporaryHome, wait_for
 from deskhand.testing.tools import owner_context
+from deskhand.types.errors import ToolError
+from deskhand.types.identity import Principal
 
 SKILL = "---\nname: {name}\ndescription: Fills forms.\n---\n\n{body}\n"
 PROGRAM = """
@@ -183,6 +186,24 @@ async def test_a_history_that_cannot_be_kept_stops_nothing(desk: TemporaryHome) 
         said = await desk.call(app, "manage_skill", action="update", name="letters", config=config)
         assert said.startswith("ok, updated") and (folder / "SKILL.md").read_text() == config
         assert await app.tool_wiring.effects.timeline(OWNER), "it can be undone"
+
+
+async def test_only_the_owners_own_yes_gives_a_skill_secrets(desk: TemporaryHome) -> None:
+    """Approvers allow calls, and not that a secret is used from now on."""
+    folder = desk.settings.skills_folder
+    declared = SKILL.replace("forms.\n---", "forms.\nmetadata:\n  deskhand-secrets: mail\n---")
+    (folder / "forms" / "SKILL.md").write_text(declared.format(name="forms", body="Run it."))
+    tool = RunSkill(Skills([SkillSource("shared", folder)]))
+    given = {"skill": "forms", "command": "scripts/fill.py", "secrets": ["mail"]}
+    arguments = msgspec.Raw(msgspec.json.encode(given))
+    owner = Principal("owner", ("owner",))
+    ann = Principal("ann", ("approver",))
+    async with desk.running() as app:
+        scope = await app.current.agent("default").workspace.open_scope()
+        for asks, allows in ((owner, ann), (ann, owner), (owner, None)):
+            context = owner_context(scope, principal=asks, approved=True, approver=allows)
+            with pytest.raises(ToolError, match="only the owner can let a skill use a secret"):
+                await tool.run(arguments, context)
 
 
 async def test_a_skill_that_becomes_a_link_shows_nothing_else(

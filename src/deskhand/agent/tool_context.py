@@ -33,6 +33,7 @@ async def make_tool_context(session: Session, call: OpenCall) -> Context:
         label=session.journal.turn_label,
         audience=state.audience,
         approved=call.yes_at is not None,
+        approver=call.yes_by,
         person=state.person,
         options=state.options,
         running=session,

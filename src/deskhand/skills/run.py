@@ -131,7 +131,9 @@ class RunSkill:
                 f"the skill {skill.name!r} does not declare {_quote_all(unknown)}: its SKILL.md "
                 f"says {SECRETS_KEY} under metadata"
             )
-        if not (context.approved and "owner" in context.principal.roles):
+        owners_turn = "owner" in context.principal.roles
+        approver = context.approver
+        if not owners_turn or approver is None or "owner" not in approver.roles:
             raise ToolError(
                 f"only the owner can let a skill use a secret: `deskhand skills allow {skill.name}`"
             )
@@ -144,7 +146,7 @@ class RunSkill:
             secrets,
             agent=context.agent,
             at=context.clock.now(),
-            by=context.principal.id,
+            by=approver.id,
         )
 
 

@@ -18,7 +18,16 @@ from .events import (
     QuestionAsked,
     Transcribed,
 )
-from .identity import Address, Command, Participants, Said, ToolResults, Waiting, find_predecessor
+from .identity import (
+    Address,
+    Command,
+    Participants,
+    Principal,
+    Said,
+    ToolResults,
+    Waiting,
+    find_predecessor,
+)
 from .labels import LOCAL
 from .marked_texts import mark_text
 from .messages import Audio, Message, Part, ResultStatus, Text, ToolCall, ToolResult, clean_text
@@ -86,8 +95,8 @@ class OpenCall(msgspec.Struct):
     """A call without a result.
 
     `n` is the number of the event that made it. With the `answer` to its question it `resumes`, or
-    has its result; `resumed`: it has begun to. `yes_at` is when a person approved the call with
-    the hash `yes_binds`. `handed` is set while somebody else works on it. `rests_since` is when it
+    has its result; `resumed`: it has begun to. `yes_at` is when `yes_by` approved the call with the
+    hash `yes_binds`. `handed` is set while somebody else works on it. `rests_since` is when it
     was asked about or handed over. `counted`: it was asked about before. `alone`: the person wants
     a question about this call only. `together`: it was approved with others, and some of them may
     have run since.
@@ -98,6 +107,7 @@ class OpenCall(msgspec.Struct):
     started: bool = False
     ask: PendingAsk | None = None
     yes_at: float | None = None
+    yes_by: Principal | None = None
     yes_binds: str = ""
     refusal: str = ""
     answer: Message | None = None
@@ -117,6 +127,7 @@ class OpenCall(msgspec.Struct):
             self.answer = event.message
         elif event.choice in ("once", "always"):
             self.yes_at = min(at, event.given_at or at)
+            self.yes_by = event.principal
             self.yes_binds = ask.binds if ask else ""
             self.together = ask is not None and ask.calls > 1
         elif event.choice == "each":
