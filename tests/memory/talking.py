@@ -81,7 +81,7 @@ class Talk:
             key=f"{self.state.session}#{house.calls}.c",
             label=self.label,
             audience=self.state.audience,
-            approved=self.approved,
+            approver=self.principal if self.approved else None,
             person=self.state.person,
         )
         outcome = await house.tools[name].run(msgspec.Raw(json.dumps(arguments).encode()), context)

@@ -201,7 +201,7 @@ async def test_only_the_owners_own_yes_gives_a_skill_secrets(desk: TemporaryHome
     async with desk.running() as app:
         scope = await app.current.agent("default").workspace.open_scope()
         for asks, allows in ((owner, ann), (ann, owner), (owner, None)):
-            context = owner_context(scope, principal=asks, approved=True, approver=allows)
+            context = owner_context(scope, principal=asks, approver=allows)
             with pytest.raises(ToolError, match="only the owner can let a skill use a secret"):
                 await tool.run(arguments, context)
 

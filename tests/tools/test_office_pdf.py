@@ -68,9 +68,8 @@ def open_document(text: str, kind: str = "text") -> bytes:
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("mimetype", ODF + kind)
         entry = "<m:file-entry m:full-path={} m:media-type={}/>"
-        entries = entry.format('"/"', f'"{ODF}{kind}"') + entry.format(
-            '"content.xml"', '"text/xml"'
-        )
+        entries = entry.format('"/"', f'"{ODF}{kind}"')
+        entries += entry.format('"content.xml"', '"text/xml"')
         archive.writestr(
             "META-INF/manifest.xml",
             f'<m:manifest xmlns:m="{NAMESPACE}manifest:1.0">{entries}</m:manifest>',
@@ -161,7 +160,7 @@ async def test_sheets_and_slides_are_pages(document: bytes, ending: str, pages: 
     made = await OfficePdfs().make_pdf(document, ending, sandbox.open)
     found = await read_words(made, sandbox.open)
     drawn = [" ".join(word[0] for word in page) for page in found.pages]
-    assert len(drawn) == len(pages), "a sheet may have a header of LibreOffice's"
+    # LibreOffice may put a header above a sheet.
     assert all(page.endswith(words) for page, words in zip(drawn, pages, strict=True)), drawn
 
 

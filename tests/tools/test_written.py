@@ -156,7 +156,8 @@ async def test_the_owner_can_allow_it_for_good(hands: Hands, repo: Path) -> None
 
 async def test_a_person_may_allow_exactly_this_call(hands: Hands, repo: Path) -> None:
     hands.label = OUTSIDE
-    context = msgspec.structs.replace(await hands.context(), approved=True)
+    context = await hands.context()
+    context = msgspec.structs.replace(context, approver=context.principal)
     outcome = await shell.run(
         msgspec.Raw(msgspec.json.encode({"command": f"echo x > {repo}/x"})), context
     )

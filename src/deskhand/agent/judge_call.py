@@ -19,12 +19,12 @@ from ..tools.execute_tool import ReadyCall
 from ..types.events import BoundCall, CallClosed
 from ..types.messages import ResultPart, ToolResult
 from ..types.subagents import SESSION_MARK
-from ..types.turn import OpenCall, make_failed_result
+from ..types.turn import MAY_HAVE_HAPPENED, OpenCall, make_failed_result
 from .session import Session
 
 NAME_CHARS = 64
 """Of a name that a model made up, so much is compared with those that there are."""
-UNCERTAIN = "it may or may not have happened; check before you repeat it"
+UNCERTAIN = f"{MAY_HAVE_HAPPENED}; check before you repeat it"
 TOO_LONG = "too long for a person to approve: do it in smaller steps"
 
 Verdict = ReadyCall | ToolResult | JointAsk | CallClosed

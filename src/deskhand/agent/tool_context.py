@@ -32,7 +32,6 @@ async def make_tool_context(session: Session, call: OpenCall) -> Context:
         key=f"{session.name}#{call.n}.{call.call.id}",
         label=session.journal.turn_label,
         audience=state.audience,
-        approved=call.yes_at is not None,
         approver=call.yes_by,
         person=state.person,
         options=state.options,

@@ -162,7 +162,7 @@ class _Translator:
     def _find_longest(self, sentences: Sequence[str]) -> tuple[int, str]:
         """How many of these are known together, the most, and what they are. What is filled into
         them may hold a sentence of its own only where nothing else fits."""
-        for in_one, least in ((True, 1), (False, 2)):
+        for in_one, least in ((True, 1), (False, 2)):  # `_say` looks for one alone below
             for count in range(len(sentences), least - 1, -1):
                 found = self._find(" ".join(sentences[:count]), 0, in_one=in_one)
                 if found is not None:

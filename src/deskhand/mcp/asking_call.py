@@ -10,6 +10,7 @@ import anyio
 
 from ..tools.base import Context, Done, PersonQuestion
 from ..types.errors import ToolError
+from ..types.turn import MAY_HAVE_HAPPENED
 from .forms import DECLINE, YES, FormField, Value, list_choices, make_question, parse_answer
 
 ANSWER_S = 300.0
@@ -82,7 +83,7 @@ class AskingCall:
     def result(self) -> Done:
         """What the server has answered. Raises ToolError."""
         if self.done is None:
-            sent = "; it may or may not have happened" if self.was_sent else ""
+            sent = f"; {MAY_HAVE_HAPPENED}" if self.was_sent else ""
             raise ToolError(f"{self.problem or 'the call was given up'}{sent}")
         return self.done
 

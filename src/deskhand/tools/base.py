@@ -182,12 +182,12 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     `key` names this call for ever: the same after a crash, different for every other call. `label`
     is that of all that the model has read so far, and so of whatever it wrote into the arguments:
     what lasts is stored with it. `audience` are those who read the conversation, as the readers of
-    labels name them: what is for others never reaches it. `approved`: a person, the `approver`, saw
-    exactly this call and allowed it. `person` is the one who is alone with the agent, EVERYBODY
-    where it is a group or several have taken part. `options` say how the conversation is held.
-    `call_id` is the call. `membership` is the place in a team, where a teammate makes the call.
-    `answer` is what a person said to its `PersonQuestion`. `newest` is the platform's id of the
-    newest message.
+    labels name them: what is for others never reaches it. `approver` is who saw exactly this call
+    and allowed it, None where nobody did. `person` is the one who is alone with the agent,
+    EVERYBODY where it is a group or several have taken part. `options` say how the conversation is
+    held. `call_id` is the call. `membership` is the place in a team, where a teammate makes the
+    call. `answer` is what a person said to its `PersonQuestion`. `newest` is the platform's id of
+    the newest message.
     """
 
     session: str
@@ -200,7 +200,6 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     label: Label = UNTRUSTED
     audience: tuple[str, ...] = ()
-    approved: bool = False
     approver: Principal | None = None
     person: str = EVERYBODY
     options: SessionOptions = SessionOptions()
@@ -208,6 +207,10 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     membership: TeamMembership | None = None
     answer: Message | None = None
     newest: str = ""
+
+    @property
+    def approved(self) -> bool:
+        return self.approver is not None
 
     @property
     def board(self) -> str:
