@@ -257,7 +257,7 @@ WATCH_SHIFTS = """() => {
 def test_the_heading_of_the_rows_in_sight_stays_above_them(page: Page, crowded: Desk) -> None:
     page.reload()
     conversations = page.get_by_role("navigation", name="Conversations")
-    conversations.get_by_role("link", name="Talk 50 about").wait_for()
+    conversations.get_by_role("link", name="Talk 0 about").wait_for()
     page.evaluate(WATCH_SHIFTS)
     box = page.locator(".side-list")
     box.hover()
