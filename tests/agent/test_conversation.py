@@ -4,7 +4,6 @@ recorded."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from zoneinfo import ZoneInfo
 
 import anyio
 import msgspec
@@ -24,7 +23,6 @@ from deskhand.testing.bench import (
     SESSION,
     Bench,
     ShortContext,
-    said,
 )
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import SCHEMA
@@ -293,10 +291,3 @@ async def test_edits_and_reactions_of_an_old_conversation_are_not_told_in_a_new_
     await b.say(Command("start"))
     await b.say("two")
     assert [shown.message.text for shown in asked[-1].messages] == ["two"]
-
-
-def test_the_clock_of_a_conversation_remembers_one_quarter_of_an_hour() -> None:
-    state = State(SESSION, zone=ZoneInfo("Europe/Berlin"))
-    for n in range(1, 200):
-        fold(state, [e.Recorded(0, SESSION, n, n * 900.0, received(said("x").message))])
-    assert len(state.hours) == 1

@@ -76,7 +76,7 @@ async def ends(bench: Bench) -> list[int]:
 def known(state: State) -> dict[str, Any]:
     """What a state says of the conversation: all but what is never undone, and its number."""
     kept = {name: getattr(state, name) for name in State.__struct_fields__}
-    for name in ("n", "usage", "options", "model", "hours", "compacted_at"):
+    for name in ("n", "usage", "options", "model", "compacted_at"):
         del kept[name]
     return kept
 

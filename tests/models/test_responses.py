@@ -318,7 +318,7 @@ async def test_what_is_said_between_and_after_calls(fake: FakeLLM, transport: Tr
         '{"type":"response.output_item.done","output_index":2,"item":{"type":"web_search_call","content":7}}',
         END,
     )
-    assert deltas == [TextDelta("I look."), TextDelta("\n\n"), TextDelta("Found.")]
+    assert deltas == [TextDelta("I look.\n\nFound.")]
     assert reply.message.text == "I look.\n\nFound."
     said = [
         (item["content"], item.get("phase"))
@@ -355,7 +355,7 @@ async def test_paragraphs_of_a_summary(fake: FakeLLM, transport: Transport) -> N
         '{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":1,"delta":"Two."}',
         END,
     )
-    assert deltas == [ThinkingDelta("One."), ThinkingDelta("\n\n"), ThinkingDelta("Two.")]
+    assert deltas == [ThinkingDelta("One.\n\nTwo.")]
     assert reply.message.parts == (Thinking("One.\n\nTwo.", MINE),)
 
 
@@ -472,5 +472,5 @@ async def test_what_a_model_repeats_of_our_marks_is_not_its_answer(
     pieces = ("[msg_", "id:7] Hel", "lo <ctr", "l46>there")
     head = '{"type":"response.output_text.delta","output_index":0,"delta":'
     *deltas, reply = await play(transport, fake, *(f'{head}"{piece}"}}' for piece in pieces), END)
-    assert deltas == [TextDelta(text) for text in ("Hel", "lo ", "there")]
+    assert deltas == [TextDelta("Hello there")]
     assert reply.message.text == "Hello there"

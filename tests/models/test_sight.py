@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from deskhand.models.base import ContextMessage, Item, Model, Reply, Request, TextDelta
+from deskhand.models.base import ContextMessage, Encoded, Item, Model, Reply, Request, TextDelta
 from deskhand.models.settings import Facts, ModelSpec
 from deskhand.models.sight import Sighted, detect_vision
 from deskhand.types.messages import Image, Message, Text, ToolCall
@@ -159,6 +159,16 @@ async def test_the_server_is_asked_once_and_at_the_first_picture() -> None:
         (await said(model, asking(SHOWN)))[0] == (await said(model, asking(SHOWN)))[0] == "A cat."
     )
     assert asked == [1]
+
+
+async def test_a_picture_is_found_in_what_is_new_and_in_what_begins_otherwise() -> None:
+    memory = Encoded()
+    hello = ContextMessage(1, Message("user", (Text("hi"),)))
+    shown = ContextMessage(2, SHOWN)
+    assert not memory.look_through((hello,)).has_pictures
+    assert memory.look_through((hello, shown)).has_pictures
+    assert not memory.look_through((hello, hello)).has_pictures, "it was undone"
+    assert memory.look_through((shown, hello)).has_pictures
 
 
 async def test_where_nobody_can_tell_it_stays_blind() -> None:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import threading
 import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,6 +20,7 @@ import msgspec
 import pytest
 
 import deskhand
+from deskhand.assembly.models import Models
 from deskhand.config.config import Config, Home, Settings
 from deskhand.models.base import Request
 from deskhand.runtime.app import OWNER, App, Parts, open_app
@@ -129,19 +131,36 @@ def with_tool(request: Request) -> Message:
     return say("", call)
 
 
+@pytest.fixture(scope="module")
+def provider() -> Iterator[str]:
+    """The URL of a provider in a process of its own, whose calls are not counted."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "deskhand.testing.llm", "--port", "0"], stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+        server.terminate()
+
+
 @asynccontextmanager
 async def running(
-    home: Path, script: Callable[[Request], Message], verdict: str
+    home: Path, script: Callable[[Request], Message], verdict: str, provider: str = ""
 ) -> AsyncIterator[App]:
-    model = ScriptedModel(script, remember=False)
-    note = FileTool("note", home / "notes", replay="never" if verdict == "ask" else "again")
-    parts = Parts(lambda name: model, {"note": note}, authorize=lambda inbound: OWNER)
+    """With a `provider`, its model answers over the network, and not the script."""
     raw = {
-        "defaults": {"models": ["scripted/x"]},
+        "defaults": {"models": ["provider/x" if provider else "scripted/x"]},
+        "providers": {"provider": {"base_url": provider}} if provider else {},
         "policy": [{"verdict": verdict, "tool": "note"}],
     }
     settings = Settings(Home(home / "h"), msgspec.convert(raw, Config, strict=False))
-    async with open_app(settings, parts) as app, anyio.create_task_group() as tasks:
+    note = FileTool("note", home / "notes", replay="never" if verdict == "ask" else "again")
+    async with AsyncExitStack() as stack:
+        scripted = ScriptedModel(script, remember=False)
+        models = await stack.enter_async_context(Models(settings))
+        opener = models.open if provider else lambda name: scripted
+        parts = Parts(opener, {"note": note}, authorize=lambda inbound: OWNER)
+        app = await stack.enter_async_context(open_app(settings, parts))
+        tasks = await stack.enter_async_context(anyio.create_task_group())
         ready = anyio.Event()
         tasks.start_soon(app.run, ready.set)
         await ready.wait()
@@ -226,11 +245,21 @@ async def test_what_a_turn_costs(
         check(kind, await count_turns(app, counter, fresh=kind == "fresh"))
 
 
-async def test_a_long_conversation_costs_no_more(tmp_path: Path, counter: Counter) -> None:
+async def test_what_a_provider_costs(tmp_path: Path, counter: Counter, provider: str) -> None:
+    """The same as a plain turn, with a model that answers over the network in eight pieces."""
+    async with running(tmp_path, plain, "allow", provider) as app:
+        found = await count_turns(app, counter)
+    found.tasks = 0  # before Python 3.12, aiohttp begins one for each request
+    check("provider", found)
+
+
+async def test_a_long_conversation_costs_no_more(
+    tmp_path: Path, counter: Counter, provider: str
+) -> None:
     """A turn behind 5,000 messages runs the same code as one behind ten."""
-    async with running(tmp_path, plain, "allow") as app:
+    async with running(tmp_path, plain, "allow", provider) as app:
         short = await count_turns(app, counter)
-    async with running(tmp_path / "long", plain, "allow") as app:
+    async with running(tmp_path / "long", plain, "allow", provider) as app:
         await fill(app)
         long = await count_turns(app, counter)
     assert long.calls <= 1.05 * short.calls and long.writes == short.writes, (short, long)

@@ -94,7 +94,7 @@ def _with_notes(state: State, at: float, message: Message) -> Message:
     """The message behind its date, and behind what happened since the last one."""
     notes: tuple[Text, ...] = ()
     if state.zone is not None:
-        notes += (Text(format_timestamp(at, state.zone, state.hours), LOCAL),)
+        notes += (Text(format_timestamp(at, state.zone), LOCAL),)
     if state.asides:
         notes += tuple(state.asides.values())
         state.asides = {}

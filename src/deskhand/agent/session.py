@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import msgspec
 from msgspec.structs import replace
 
@@ -166,6 +168,7 @@ class Session:
         at = self.runtime.clock.now()
         n = state.n + 1
 
+        @cache  # it is made in the transaction, and once more for the memory
         def make(inbox_id: int) -> Commit:
             waiting = (Waiting(inbox_id, principal, inbound),)
             admitted = admit_next(state, waiting, self._agent.commands)

@@ -60,7 +60,6 @@ class State(Conversation):
     `calls` are those without a result, in the order in which they were made. `archived`: the
     conversation is over, and the next message begins another. `stopped_at` is the newest message of
     the inbox when it was stopped last. `zone` is where messages are dated; None: not at all.
-    `hours` remembers how the present quarter of an hour is written there.
     """
 
     session: str
@@ -72,7 +71,6 @@ class State(Conversation):
     usage: Usage = Usage()
     archived: bool = False
     zone: tzinfo | None = None
-    hours: dict[int, tuple[str, int]] = {}
     options: SessionOptions = SessionOptions()
 
     def begin_conversation(self) -> None:

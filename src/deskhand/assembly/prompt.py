@@ -7,6 +7,7 @@ import logging
 import platform
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ from ..agent.state import State
 from ..models import shim_tasks
 from ..tools.notes import PendingLabel
 from ..types.clock import Clock
+from ..types.dates import QUARTER_S
 from ..types.errors import ConfigError
 from ..types.identity import EVERYBODY, Address, Principal
 from ..types.labels import LOCAL
@@ -247,7 +249,12 @@ class Prompt:
 
 def day_files(now: float, zone: tzinfo) -> tuple[str, ...]:
     """The names of the files with the notes of yesterday and of today."""
-    today = datetime.fromtimestamp(now, zone).date()
+    return _files_of_quarter(int(now // QUARTER_S), zone)
+
+
+@lru_cache(maxsize=8)
+def _files_of_quarter(quarter: int, zone: tzinfo) -> tuple[str, ...]:
+    today = datetime.fromtimestamp(quarter * QUARTER_S, zone).date()
     return tuple(f"memory/{day.isoformat()}.md" for day in (today - timedelta(days=1), today))
 
 

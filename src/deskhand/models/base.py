@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 
 from ..types.events import Finish
-from ..types.messages import Message, Usage
+from ..types.messages import Image, Message, ToolCall, Usage
 
 ThinkingLevel = Literal["off", "low", "medium", "high", "max"]
 
@@ -51,6 +51,14 @@ class Start(msgspec.Struct, frozen=True):
     tail: bool | None = None
 
 
+class Contents(msgspec.Struct):
+    """What some messages hold: the ids of all calls, and whether there is a picture."""
+
+    messages: tuple[ContextMessage, ...] = ()
+    call_ids: set[str] = msgspec.field(default_factory=set)
+    has_pictures: bool = False
+
+
 class Encoded:
     """A session's memory of what wires made of its messages: each by (wire, n, variant), and by
     wire all that came first, so that a long conversation costs the next call no more than a short
@@ -60,19 +68,21 @@ class Encoded:
         self.messages: dict[tuple[str, int, Variant], bytes] = {}
         self.prefixes: dict[str, Start] = {}
         self.tokens: dict[tuple[int, Variant], int] = {}
-        self._called: tuple[tuple[ContextMessage, ...], set[str]] = (), set()
+        self._contents = Contents()
 
-    def call_ids(self, messages: tuple[ContextMessage, ...]) -> set[str]:
-        """The ids of all calls in these messages."""
-        known, ids = self._called
-        if messages[: len(known)] != known:
-            known = ()
-            ids = set()
-        for shown in messages[len(known) :]:
-            if shown.message.role == "assistant":
-                ids.update(call.id for call in shown.message.calls)
-        self._called = messages, ids
-        return ids
+    def look_through(self, messages: tuple[ContextMessage, ...]) -> Contents:
+        """What these messages hold. Those that the last ones began with are not looked at again."""
+        found = self._contents
+        if messages[: len(found.messages)] != found.messages:
+            found = self._contents = Contents()
+        for shown in messages[len(found.messages) :]:
+            for part in shown.message.parts:
+                if isinstance(part, ToolCall):
+                    found.call_ids.add(part.id)
+                elif isinstance(part, Image):
+                    found.has_pictures = True
+        found.messages = messages
+        return found
 
     def find_prefix(self, wire: str, messages: tuple[ContextMessage, ...]) -> Start:
         """The longest beginning of `messages` that is known in one piece; an empty one if they
@@ -84,7 +94,7 @@ class Encoded:
         self.messages.clear()
         self.prefixes.clear()
         self.tokens.clear()
-        self._called = (), set()
+        self._contents = Contents()
 
 
 _EMPTY_START = Start((), b"")

@@ -90,7 +90,7 @@ def normalize_arguments(written: str | bytes) -> msgspec.Raw:
 def make_calls(found: list[tuple[str, str, msgspec.Raw]], request: Request) -> list[ToolCall]:
     """Tool calls from (id, name, arguments), each with an id that is unique in the session."""
     messages = request.messages
-    taken = set(request.encoded.call_ids(messages))
+    taken = set(request.encoded.look_through(messages).call_ids)
     base = messages[-1].n if messages else 0  # no other reply of this session is made from it
     calls = []
     for number, (given, name, arguments) in enumerate(found):

@@ -3,7 +3,7 @@ model does not see, its answer begins with that, so that nobody believes that it
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -133,13 +133,14 @@ class Sighted:
         note = render_blind_note(self._name, unseen) if unseen else ""
         if note:
             yield TextDelta(note)
-        async with aclosing(_as_generator(self.inner.reply(request))) as items:
-            async for item in items:
+        pieces = self.inner.reply(request)
+        async with aclosing(pieces):  # type: ignore[type-var]
+            async for item in pieces:
                 yield _prepend_note(note, item) if note and isinstance(item, Reply) else item
 
     async def _find_out(self, request: Request) -> None:
         """Ask whether the model sees, once, at the first picture."""
-        if self._ask is None or not any(picture_names(each.message) for each in request.messages):
+        if self._ask is None or not request.encoded.look_through(request.messages).has_pictures:
             return
         ask = self._ask
         self._ask = None
@@ -158,11 +159,6 @@ class Sighted:
         """End what the model holds."""
         if (close := getattr(self.inner, "aclose", None)) is not None:
             await close()
-
-
-async def _as_generator(items: AsyncIterator[Item]) -> AsyncGenerator[Item, None]:
-    async for item in items:
-        yield item
 
 
 def picture_names(message: Message) -> list[str]:

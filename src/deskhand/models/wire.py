@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from itertools import groupby
 from typing import Any, Protocol
 
-from .base import Item, Request, ToolSchema
+from ..types.errors import ModelError
+from .base import Item, Request, TextDelta, ThinkingDelta, ToolSchema
 from .encode import encode_string, to_json
 from .faults import FailedCall
 from .settings import ModelSpec
@@ -21,7 +23,7 @@ class Reading(Protocol):
     """A reply in the making: it is fed payloads, and closed once there are no more. Both raise
     ModelError."""
 
-    def feed(self, payload: bytes) -> Sequence[Item]: ...
+    def feed(self, payload: bytes) -> Sequence[TextDelta | ThinkingDelta]: ...
 
     def close(self) -> Sequence[Item]: ...
 
@@ -54,9 +56,8 @@ class Wire(ABC):
         reading = self.make_parser(request)
         async with aclosing(self._transport.stream(self._call, body)) as stream:
             async for payloads in stream:
-                for payload in payloads:
-                    for delta in reading.feed(payload):
-                        yield delta
+                for delta in _read_deltas(reading, payloads):
+                    yield delta
         for item in reading.close():
             yield item
 
@@ -93,6 +94,31 @@ class Wire(ABC):
         if tools != self._tools[0]:
             self._tools = tools, b",".join([to_json(self.encode_tool(each)) for each in tools])
         return self._tools[1]
+
+
+def _read_deltas(
+    reading: Reading, payloads: Sequence[bytes]
+) -> Iterator[TextDelta | ThinkingDelta]:
+    """What came together is shown together. What came before an error is shown too."""
+    deltas: list[TextDelta | ThinkingDelta] = []
+    try:
+        for payload in payloads:
+            deltas += reading.feed(payload)
+    except ModelError:
+        yield from _join_deltas(deltas)
+        raise
+    yield from _join_deltas(deltas)
+
+
+def _join_deltas(
+    deltas: list[TextDelta | ThinkingDelta],
+) -> Iterator[TextDelta | ThinkingDelta]:
+    """One delta for those of a kind that follow each other."""
+    if len(deltas) == 1:
+        yield deltas[0]
+        return
+    for kind, alike in groupby(deltas, type):
+        yield kind("".join([each.text for each in alike]))
 
 
 def encode_extra(request: Request) -> list[bytes]:

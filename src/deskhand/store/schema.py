@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 
 from ..types.errors import StoreError, StoreNewer
-from .sqlite_errors import translate_errors
+from .sqlite_errors import SqliteErrors
 
 PRAGMAS = """
 PRAGMA synchronous = FULL;
@@ -29,7 +29,7 @@ def connect(path: Path, *, write: bool) -> apsw.Connection:
     flags = (
         apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if write else apsw.SQLITE_OPEN_READONLY
     )
-    with translate_errors(path):
+    with SqliteErrors(path):
         if write:
             _make_private(path)
         db = apsw.Connection(str(path), flags=flags, statementcachesize=200)
@@ -68,7 +68,7 @@ def migrate(db: apsw.Connection, path: Path, known: Sequence[tuple[int, str]]) -
     `known` are `migrations()`. Returns the version. Raises StoreNewer when
     the file is ahead of us.
     """
-    with translate_errors(path):
+    with SqliteErrors(path):
         db.execute(
             "CREATE TABLE IF NOT EXISTS schema_version(version INTEGER PRIMARY KEY) STRICT"
         ).fetchall()
@@ -99,7 +99,7 @@ def read_schema_version(path: Path) -> int:
         return 0
     db = connect(path, write=False)
     try:
-        with translate_errors(path):
+        with SqliteErrors(path):
             return _version(db)
     finally:
         db.close()

@@ -19,7 +19,7 @@ from .connection import StatementRunner
 from .schema import connect, load_migrations, migrate
 from .sql import load_sql
 from .sql_store import SqlStore
-from .sqlite_errors import translate_errors
+from .sqlite_errors import SqliteErrors
 from .writer import Writer
 
 BUSY_TIMEOUT_S = 30.0
@@ -45,12 +45,12 @@ class _ConnectionReader:
     def __init__(
         self, path: Path, connection: apsw.Connection, statements: Mapping[str, str]
     ) -> None:
-        self._path = path
+        self._errors = SqliteErrors(path)
         self._connection = connection
         self._statements = statements
 
     def query_sync(self, statement: str, args: Args = ()) -> list[Row]:
-        with translate_errors(self._path):
+        with self._errors:
             return self._connection.execute(self._statements[statement], args).fetchall()
 
 
@@ -59,7 +59,7 @@ class SqliteWriteConnection:
 
     def __init__(self, db: apsw.Connection, path: Path) -> None:
         self._db = db
-        self._path = path
+        self._errors = SqliteErrors(path)
 
     @property
     def connection(self) -> StatementRunner:
@@ -71,7 +71,7 @@ class SqliteWriteConnection:
         give_up = monotonic() + BUSY_TIMEOUT_S
         while True:
             try:
-                with self.errors():
+                with self._errors:
                     self._db.execute("BEGIN IMMEDIATE")
                 return
             except StoreBusy:
@@ -101,7 +101,7 @@ class SqliteWriteConnection:
         return isinstance(error, apsw.Error)
 
     def errors(self) -> AbstractContextManager[None]:
-        return translate_errors(self._path)
+        return self._errors
 
     def close(self) -> None:
         self._db.close()
@@ -133,6 +133,7 @@ class SqliteStore(SqlStore):
     ) -> None:
         self.path = path
         self.name = str(path)
+        self._sqlite_errors = SqliteErrors(path)
         db = connect(path, write=True)
         self.schema = migrate(db, path, load_migrations())
         self._file = _identify(path)
@@ -166,7 +167,7 @@ class SqliteStore(SqlStore):
     def _truncate_wal(self) -> None:
         db = connect(self.path, write=True)
         try:
-            with translate_errors(self.path):
+            with self._sqlite_errors:
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             db.close()
@@ -179,7 +180,7 @@ class SqliteStore(SqlStore):
     def is_blob_used(self, digest: str) -> bool:
         if self._sweeper is None:  # the thread that collects blobs has a connection of its own
             self._sweeper = connect(self.path, write=False)
-        with translate_errors(self.path):
+        with self._sqlite_errors:
             rows = self._sweeper.execute(self._sql["blob_is_used"], (digest,)).fetchall()
         return bool(rows[0][0])
 
@@ -198,7 +199,7 @@ class SqliteStore(SqlStore):
         self._writer.close()
 
     def _errors(self) -> AbstractContextManager[None]:
-        return translate_errors(self.path)
+        return self._sqlite_errors
 
     def _iter_rows(self, statement: str, args: Args) -> Iterator[Row]:
         cursor = self._read.execute(statement, args)
@@ -208,5 +209,5 @@ class SqliteStore(SqlStore):
             cursor.close(True)
 
     def _fetch_all(self, statement: str, args: Args = ()) -> list[Row]:
-        with translate_errors(self.path):
+        with self._sqlite_errors:
             return self._read.execute(statement, args).fetchall()

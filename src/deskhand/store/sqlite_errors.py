@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
@@ -12,6 +10,7 @@ import msgspec
 
 from ..types.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 
+_TRANSLATED = (apsw.Error, msgspec.DecodeError, UnicodeDecodeError)
 _NO_SPACE = "no space left for {!r}: free some space, and work goes on by itself"
 
 
@@ -24,39 +23,59 @@ class FsyncFailed(BaseException):
     """
 
 
-@contextmanager
-def translate_errors(path: Path) -> Iterator[None]:
-    """Turn what SQLite raises into our tree, with the path and the next step."""
-    try:
-        yield
-    except apsw.FullError as error:
-        raise StoreFull(_NO_SPACE.format(str(path))) from error
-    except apsw.ReadOnlyError as error:
-        raise StoreReadOnly(
-            f"cannot write {str(path)!r}: check its permissions and how the disk is mounted"
-        ) from error
-    except apsw.CantOpenError as error:
-        raise StoreReadOnly(
-            f"cannot open {str(path)!r}: check that its folder exists and is writable"
-        ) from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(f"another process holds {str(path)!r}") from error
-    except (apsw.CorruptError, apsw.NotADBError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StoreCorrupt(
-            f"{str(path)!r} is damaged ({error}): restore a backup, or move the file away "
-            "to start afresh"
-        ) from error
-    except apsw.IOError as error:
-        result = error.extendedresult  # type: ignore[attr-defined]  # apsw sets it, its stubs do not know it
-        if result in (apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC):
-            raise FsyncFailed(f"the disk did not confirm a write to {str(path)!r}") from error
-        if _is_full(path):  # the shared memory beside the file could not grow
-            raise StoreFull(_NO_SPACE.format(str(path))) from error
-        raise StoreFull(
-            f"the disk failed under {str(path)!r} ({error}): check it with `dmesg`"
-        ) from error
-    except apsw.Error as error:
-        raise StoreError(f"{str(path)!r}: {error}") from error
+class SqliteErrors:
+    """Within it, what SQLite raises for the file `path` becomes one of our errors, with the path
+    and the next step. May be entered again and again, at once too: one for a file will do."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, _TRANSLATED):
+            # In no variable: its traceback would hold it, and so the connection, until the garbage
+            # is collected.
+            raise _translate(error, self._path) from error
+
+
+def _translate(error: BaseException, path: Path) -> BaseException:
+    match error:
+        case apsw.FullError():
+            return StoreFull(_NO_SPACE.format(str(path)))
+        case apsw.ReadOnlyError():
+            return StoreReadOnly(
+                f"cannot write {str(path)!r}: check its permissions and how the disk is mounted"
+            )
+        case apsw.CantOpenError():
+            return StoreReadOnly(
+                f"cannot open {str(path)!r}: check that its folder exists and is writable"
+            )
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(f"another process holds {str(path)!r}")
+        case (
+            apsw.CorruptError() | apsw.NotADBError() | msgspec.DecodeError() | UnicodeDecodeError()
+        ):
+            return StoreCorrupt(
+                f"{str(path)!r} is damaged ({error}): restore a backup, or move the file away "
+                "to start afresh"
+            )
+        case apsw.IOError():
+            return _translate_disk_error(error, path)
+        case _:
+            return StoreError(f"{str(path)!r}: {error}")
+
+
+def _translate_disk_error(error: apsw.IOError, path: Path) -> BaseException:
+    result = error.extendedresult  # type: ignore[attr-defined]  # apsw sets it, its stubs do not know it
+    if result in (apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC):
+        return FsyncFailed(f"the disk did not confirm a write to {str(path)!r}")
+    if _is_full(path):  # the shared memory beside the file could not grow
+        return StoreFull(_NO_SPACE.format(str(path)))
+    return StoreFull(f"the disk failed under {str(path)!r} ({error}): check it with `dmesg`")
 
 
 def _is_full(path: Path) -> bool:
