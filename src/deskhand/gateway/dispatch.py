@@ -19,6 +19,7 @@ from ..types.door import Progress
 from ..types.errors import DeskhandError, StaleSession, StoreCorrupt, StoreUnavailable
 from ..types.events import Turn
 from ..types.identity import Inbound, Principal
+from ..types.task_names import name_drive
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +38,6 @@ RECHECK_S = 10.0
 """A session that rested when the process began is driven by then, as the clock may have been set
 back meanwhile."""
 PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
-DRIVE = "drive "
-"""Begins the name of a task that drives a session; behind it stand the agent, the place, and how
-deep it is as a sub-agent: `agent:place:d0`."""
 TOO_MANY_CRASHES = "it ended the whole process four times"
 SelectSession = Callable[[str], bool]
 OnUp = Callable[[], None]
@@ -294,7 +292,7 @@ class Dispatch:
         elif not slot.tasked:
             slot.tasked = True
             session = slot.session
-            name = f"{DRIVE}{session.name.replace('/', ':', 1)}:d{session.depth}"
+            name = name_drive(session.name, session.depth)
             self._tasks.start_soon(self._run_slot, slot, name=name)
 
     def snapshot(self, session: str) -> Progress | None:

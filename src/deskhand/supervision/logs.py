@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 
 from ..config.config import Settings
-from ..gateway.dispatch import DRIVE
 from ..secrets.redaction import Redactor
+from ..types.task_names import find_driven
 
 FILE_BYTES = 5_000_000
 FILES = 3
@@ -36,8 +36,8 @@ def _describe_driven() -> str:
         task = asyncio.current_task()
     except RuntimeError:  # there is no event loop in this thread
         return ""
-    name = task.get_name() if task is not None else ""
-    return f"[{name.removeprefix(DRIVE)}] " if name.startswith(DRIVE) else ""
+    driven = find_driven(task.get_name()) if task is not None else ""
+    return f"[{driven}] " if driven else ""
 
 
 class LogFile(RotatingFileHandler):
