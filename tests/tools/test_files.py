@@ -6,11 +6,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from deskhand.tools.conversation_tools import read_output
 from deskhand.tools.files import MAX_LINES, edit_file, read_file, write_file
+from deskhand.tools.label_marks import load_marks
 from deskhand.types.errors import OutsideWorkspace, ProtectedPath, ToolError
+from deskhand.types.identity import Principal
+from deskhand.types.labels import LOCAL, OWNER, Label
 
 from . import documents as make
 from .conftest import Hands
@@ -149,6 +153,35 @@ async def test_odd_names(hands: Hands, name: str) -> None:
     await hands(write_file, path=f"sub/{name}", content="x\n")
     assert await hands(read_file, path=f"sub/{name}") == "1 | x"
     assert (hands.folder / "sub" / name).read_text() == "x\n"
+
+
+ANN = Principal("ann", ("owner",))
+GAVIN = Principal("gavin", ("approver",))
+BOB = Principal("bob", ("member",))
+OF_BOB = Label("member", by=("bob",))
+
+
+@pytest.mark.parametrize(
+    ("asks", "label", "allows", "by"),
+    [
+        (ANN, OWNER, ANN, ()),
+        (ANN, OWNER, GAVIN, ("gavin",)),
+        (ANN, OF_BOB, ANN, ()),
+        (ANN, OF_BOB, GAVIN, ("bob", "gavin")),
+        (BOB, OF_BOB, ANN, ("bob",)),
+        (BOB, OF_BOB, GAVIN, ("bob", "gavin")),
+    ],
+)
+async def test_whose_word_is_what_somebody_allowed(
+    hands: Hands, asks: Principal, label: Label, allows: Principal, by: tuple[str, ...]
+) -> None:
+    hands.label = label
+    context = msgspec.structs.replace(await hands.context(), principal=asks, approver=allows)
+    call = msgspec.json.encode({"path": "a.txt", "content": "word"})
+    outcome = await write_file.run(msgspec.Raw(call), context)
+    await hands.store.change(outcome.changes)  # type: ignore[union-attr]
+    marks = await load_marks(await hands.context())
+    assert marks.file_label(marks.resolve_place("a.txt")) == msgspec.structs.replace(LOCAL, by=by)
 
 
 async def test_write(hands: Hands) -> None:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ..types.commit import Change
 from ..types.errors import ToolError
+from ..types.identity import responsible_person
 from ..types.labels import LOCAL, Label, join_labels
 from .aliases import TOOL_ALIASES as TOOLS_ELSEWHERE
 from .base import Context, Done, ToolScope, call_label, make_result
@@ -387,10 +388,14 @@ def _version_key(path: str, context: Context) -> tuple[str, str]:
 
 async def _written_label(kept: OpenedFile | None, context: Context) -> Label:
     """Whose word the file will be. What a person has seen and allowed as it is, is as good as
-    theirs; what is `kept` of what was there is also still what it was."""
+    theirs, and still the word of who asked for it; what is `kept` of what was there is also still
+    what it was."""
     label = context.label
-    if context.approved:
-        label = LOCAL if "owner" in context.principal.roles else replace(LOCAL, by=label.by)
+    if (approver := context.approver) is not None:
+        by = set[str]() if "owner" in context.principal.roles else {*label.by}
+        if "owner" not in approver.roles:
+            by |= {*label.by, responsible_person(approver)}
+        label = replace(LOCAL, by=tuple(sorted(by)))
     if kept is not None:
         label = join_labels((label, (await load_marks(context)).marked_label(kept.place)))
     return label
