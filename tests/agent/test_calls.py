@@ -22,7 +22,17 @@ from deskhand.testing.clock import SetClock
 from deskhand.testing.crash import Crash
 from deskhand.testing.scripted import ScriptedModel, say
 from deskhand.testing.tools import ChangeTool, FileTool
-from deskhand.tools.base import Context, Done, Outcome, PersonQuestion, Spec, Tool, make_result
+from deskhand.tools.base import (
+    CallPreview,
+    Context,
+    Delegated,
+    Done,
+    Outcome,
+    PersonQuestion,
+    Spec,
+    Tool,
+    make_result,
+)
 from deskhand.tools.define import tool
 from deskhand.types.commit import Commit
 from deskhand.types.effects import Replay
@@ -37,8 +47,9 @@ from deskhand.types.events import (
     TurnEnded,
 )
 from deskhand.types.identity import Answer, Command, Principal
-from deskhand.types.labels import LOCAL
+from deskhand.types.labels import LOCAL, Label
 from deskhand.types.messages import Message, Text, ToolCall, ToolResult
+from deskhand.types.options import SessionOptions
 
 MakeBench = Callable[[Model, Sequence[Tool]], Bench]
 
@@ -213,6 +224,34 @@ async def test_choices(bench: MakeBench, choice: str, status: str) -> None:
     assert (await b.sent())[-1] == "fine"
 
 
+class Shell(Odd):
+    """Has the name of a tool that has other names, and shows what it is about."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: make_result("did", LOCAL))
+        self.spec = Spec("shell", "", {"type": "object"}, "none")
+
+    def preview(
+        self, arguments: msgspec.Raw, session: str, options: SessionOptions, label: Label
+    ) -> CallPreview:
+        return CallPreview("host", "about this window")
+
+
+@pytest.mark.parametrize("name", ["shell", "bash"])
+async def test_always_holds_for_a_call_by_another_name(bench: MakeBench, name: str) -> None:
+    def script(request: Request) -> Message:
+        last = request.messages[-1]
+        return say("fine") if last.message.role == "tool" else say("", call(name))
+
+    b = bench(ScriptedModel(script), [Shell()])
+    b.configure(asking)
+    await b.say("go")
+    assert "about this window" in (await b.sent())[-1]
+    assert await b.answer("always") is None
+    assert await b.say("go") is None
+    assert [result.status for result in await b.results()] == ["ok", "ok"]
+
+
 async def test_only_who_was_asked_or_an_owner_may_answer(bench: MakeBench) -> None:
     b = bench(once(call("add", b'{"a": 1}')), [add])
     b.configure(asking)
@@ -317,15 +356,17 @@ def waiting(kind: str, bench: MakeBench) -> Bench:
         b = bench(once(call("odd")), [Odd(lambda: make_result("did", LOCAL))])
         b.configure(asking)
     else:
-        b = bench(
-            once(call("odd")),
-            [Odd(lambda: PersonQuestion("which?", ("a", "b"), 60.0), replay="never")],
-        )
+        outcome: Outcome = PersonQuestion("which?", ("a", "b"), 60.0)
+        if kind == "sub-agent":
+            outcome = Delegated("task", wait_s=60.0)
+        b = bench(once(call("odd")), [Odd(lambda: outcome, replay="never")])
     return b
 
 
 @pytest.mark.parametrize("by_s", [-2 * 86_400.0, -20.0])
-@pytest.mark.parametrize(("kind", "wait_s"), [("question", 60.0), ("approval", ASK_WAIT_S)])
+@pytest.mark.parametrize(
+    ("kind", "wait_s"), [("question", 60.0), ("approval", ASK_WAIT_S), ("sub-agent", 60.0)]
+)
 async def test_a_clock_that_is_set_back_at_any_moment_makes_no_rest_longer(
     kind: str, wait_s: float, by_s: float, bench: MakeBench
 ) -> None:
@@ -342,8 +383,12 @@ async def test_a_clock_that_is_set_back_at_any_moment_makes_no_rest_longer(
             assert b.session.rest.tick <= wait_s + 0.001
             b.clock.elapsed_s = b.session.rest.tick
             await b.drive()
-        (result,) = await b.results()
-        assert result.status == "expired" and b.clock.elapsed_s == pytest.approx(wait_s)
+        if kind == "sub-agent":
+            closed = [each.status for each in await b.events() if isinstance(each, CallClosed)]
+            assert closed == ["ok"]
+        else:
+            assert [each.status for each in await b.results()] == ["expired"]
+        assert b.clock.elapsed_s == pytest.approx(wait_s)
     assert looks > 5
 
 
@@ -361,6 +406,19 @@ async def test_a_rest_that_goes_on_is_no_longer_for_that(by_s: float, bench: Mak
     assert await b.drive() is None
     (result,) = await b.results()
     assert result.status == "expired"
+
+
+async def test_two_questions_of_one_reply_are_answered_one_after_the_other(
+    bench: MakeBench,
+) -> None:
+    asked = iter(["colour?", "size?"])
+    odd = Odd(lambda: PersonQuestion(next(asked), ()))
+    b = bench(once(call("odd", call_id="c1"), call("odd", call_id="c2")), [odd])
+    assert await b.say("go") is not None
+    assert await b.say("blue") is not None
+    assert await b.say("large") is None
+    found = [(result.status, result.text) for result in await b.results()]
+    assert found == [("ok", "blue"), ("ok", "large")]
 
 
 @pytest.mark.parametrize("replay", ["again", "never"])

@@ -193,6 +193,16 @@ TABLE: list[tuple[str, Waiting, list[str] | None]] = [
 ]
 
 
+@pytest.mark.parametrize("when", ["steer", "interrupt"])
+def test_what_comes_after_a_stop_waits_for_a_turn_of_its_own(when: When) -> None:
+    stopped = [*OPEN, e.CommandRun(4, ANN, "stop", "", "Stopped.")]
+    state = fold(
+        State("s"), (e.Recorded(0, "s", n, 0.0, each) for n, each in enumerate(stopped, 1))
+    )
+    assert admit_next(state, [row(HI, ANN, when, 5)], COMMANDS) is None
+    assert admit_next(state, [row(HI, ANN, when, 3)], COMMANDS) is not None
+
+
 @pytest.mark.parametrize(("state", "waiting", "events"), TABLE)
 def test_one_row(state: str, waiting: Waiting, events: list[str] | None) -> None:
     assert taken(state, waiting) == (None if events is None else (5, events))

@@ -38,8 +38,8 @@ async def ask_model(session: Session, step: AskModel, now: float) -> None:
     What a person cuts short is recorded as an interrupted reply, with what was said so far; where
     nothing was, nothing is recorded. Everything that the model is told is on disk before it is
     asked, but for reports of deliveries and what was recalled from memory. A reply is not on disk
-    when this returns: it is committed with the results of its calls, or with the end of the turn. A
-    failure is.
+    when this returns: it is committed with the results of its calls, or with the end of the turn.
+    That the call failed is.
 
     Raises StaleSession, StoreUnavailable. What a model or a plugin raises is recorded.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
@@ -19,11 +19,11 @@ from .judge_call import judge_call
 from .session import Session
 
 
-async def record_ask(session: Session, first: JointAsk, behind: Sequence[OpenCall]) -> None:
-    """Record the question about a call, and about those `behind` it that may be asked about with
-    it."""
+async def record_ask(session: Session, first: JointAsk, later: Sequence[OpenCall]) -> None:
+    """Record the question about a call, and about those of the `later` ones that may be asked about
+    with it."""
     asks = [first]
-    for call in behind:
+    for call in later:
         verdict = await judge_call(session, call) if first.can_share else None
         if not isinstance(verdict, JointAsk):
             break
@@ -53,20 +53,21 @@ async def record_ask(session: Session, first: JointAsk, behind: Sequence[OpenCal
     session.journal.record(asked, at=now)
 
 
-async def send_asks(session: Session) -> None:
-    """Put the open questions to whoever may answer them. Where that is somebody else than those who
-    read here, these are told so and get no buttons."""
+async def send_asks(session: Session, asked_before: Collection[str] = ()) -> None:
+    """Put the open questions to whoever may answer them, but for those that were `asked_before`.
+    Where that is somebody else than those who read here, these are told so and get no buttons."""
     calls = session.state.calls.values()
     asks = {call.ask.ask_id: call.ask for call in calls if call.ask is not None}
-    for ask in asks.values():
-        await _send_ask(session, session.turn, ask)
+    for ask_id, ask in asks.items():
+        if ask_id not in asked_before:
+            await _send_ask(session, session.turn, ask)
 
 
 async def _send_ask(session: Session, turn: Turn, ask: PendingAsk) -> None:
-    shown = Choices(ask.ask_id, ask.question, ask.choices, bool(ask.binds), ask.about)
+    shown = Choices(ask.ask_id, ask.question, ask.choices, ask.is_approval, ask.about)
     owners: Sequence[Address] = ()
     place = session.runtime.approvers.place(session.name, turn)
-    is_for_owners = bool(ask.binds) and not may_approve(turn.principal)
+    is_for_owners = ask.is_approval and not may_approve(turn.principal)
     if is_for_owners and (ask.elsewhere or place.address.group):
         owners = await _ask_owners(session, place.address, shown)
 

@@ -1,4 +1,5 @@
-"""Decides what becomes of a call, without running it."""
+"""Decides what becomes of a call, without running it: first what a crash or a person has decided
+already, then what the policy says."""
 
 from __future__ import annotations
 
@@ -33,8 +34,9 @@ Verdict = ReadyCall | ToolResult | JointAsk | CallClosed
 
 async def judge_call(session: Session, call: OpenCall) -> Verdict:
     """What becomes of this call. Raises StoreError."""
-    # What happened before comes first: the tool may be gone since then.
-    if call.answer is not None and not call.resumes:  # a person answered what this call asked
+    # What happened before comes first: the tool may be gone since then. `answer` is to a question
+    # of the tool; a yes to the call itself is `yes_at`, which is looked at with the policy.
+    if call.answer is not None and not call.resumes:
         parts = tuple(part for part in call.answer.parts if isinstance(part, ResultPart))
         return ToolResult(call.call.id, parts)
     if call.ask is not None:
@@ -150,7 +152,8 @@ def _preview(session: Session, call: OpenCall, looks: PreviewFunction) -> CallPr
 
 def make_setting(session: Session, call: OpenCall) -> CallSetting:
     """What an approval of this call binds beside it."""
-    looks = getattr(session.agent.tools.get(call.call.name), "preview", None)
+    tool = find_tool(call.call.name, session.agent.tools, call.call.arguments)
+    looks = getattr(tool, "preview", None)
     return _make_setting(session, None if looks is None else _preview(session, call, looks))
 
 

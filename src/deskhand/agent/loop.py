@@ -3,7 +3,7 @@
 What is on disk when a step is over:
 
 - taking in messages: their events, and that they were taken in
-- AskModel: what the model was told; a failure; not yet a reply
+- AskModel: what the model was told, except what was recalled; a failure; not yet a reply
 - RunTools: before a call that must not run twice, that it starts; the reply that made the call, if
   the call took longer than a moment; results not yet
 - Transcribe: what was heard
@@ -61,7 +61,7 @@ async def _take_steps(session: Session) -> float | None:
             case AskModel():
                 await ask_model(session, step, now)
             case RunTools():
-                await run_tools(session, step)
+                await run_tools(session, step, now)
             case Transcribe():
                 await transcribe(session, step)
             case Compact():

@@ -125,10 +125,12 @@ def _admit_answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyE
             )
             if call is None or call.ask is None or row.inbound.at > call.ask.until:
                 said = "That question is no longer open."
-            elif call.ask.binds and not may_approve(row.principal):
+            elif call.ask.is_approval and not may_approve(row.principal):
                 said = "Only an owner or an approver may answer that."
             elif not (
-                call.ask.binds or _owns_turn(state, row.principal) or "owner" in row.principal.roles
+                call.ask.is_approval
+                or _owns_turn(state, row.principal)
+                or "owner" in row.principal.roles
             ):
                 said = "That question is for somebody else."
             else:
@@ -144,7 +146,7 @@ def _admit_answer(state: State, row: Waiting, commands: Commands) -> list[e.AnyE
                 return None
             if row.inbox_id <= call.ask.behind:
                 return None  # written before the question was asked, so it answers something else
-            if call.ask.binds:  # anyone who may approve, whoever opened the turn
+            if call.ask.is_approval:  # anyone who may approve, whoever opened the turn
                 answers = interpret_answer(call.ask, message.own_text) is not None and may_approve(
                     row.principal
                 )
@@ -196,6 +198,7 @@ def _admit_interrupt(state: State, row: Waiting, commands: Commands) -> list[e.A
         row.inbound.when != "interrupt"
         or not isinstance(row.inbound.body, Said)
         or not _owns_turn(state, row.principal)
+        or _is_after_stop(state, row)
     ):
         return None
     return [
@@ -222,8 +225,8 @@ def _admit_message(state: State, row: Waiting, commands: Commands) -> list[e.Any
         message = _make_change_message(row, body)
     else:
         return None
-    if state.turn is not None and state.turn.stopped and row.inbox_id > state.turn.stop_id:
-        return None  # written after the stop: for a turn of its own
+    if _is_after_stop(state, row):
+        return None
     theirs = isinstance(body, Result) or _owns_turn(state, row.principal)
     waits = row.inbound.when == "queue" and not _is_waiting_for_client(state)
     if state.turn is not None and (waits or not theirs):
@@ -285,6 +288,12 @@ def _owns_turn(state: State, principal: Principal) -> bool:
     """Whether the turn is theirs, or was opened in their name."""
     turn = state.turn
     return turn is not None and principal.id in (turn.principal.id, turn.principal.on_behalf_of)
+
+
+def _is_after_stop(state: State, row: Waiting) -> bool:
+    """Whether it was written after the turn was stopped, and so is for a turn of its own."""
+    turn = state.turn
+    return turn is not None and turn.stopped and row.inbox_id > turn.stop_id
 
 
 def _find_waiting_call(state: State) -> OpenCall | None:

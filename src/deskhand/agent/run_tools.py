@@ -44,11 +44,12 @@ _Came = Outcome | None
 """None: a person stopped it."""
 
 
-async def run_tools(session: Session, step: RunTools) -> None:
+async def run_tools(session: Session, step: RunTools, now: float) -> None:
     """Take the next calls that can be taken together: those at the front that may run side by side,
     or one. When ours are done, those of the program's own tools are handed over to it.
 
-    Afterwards each of them has a result or waits for a person. The start of a call that must not
+    `now` is the time that decided on this step. Afterwards each of them has a result or waits for a
+    person. The start of a call that must not
     run twice is on disk before it runs; results are committed with the next step.
 
     Raises StaleSession, StoreUnavailable. What a tool raises becomes its result.
@@ -58,25 +59,28 @@ async def run_tools(session: Session, step: RunTools) -> None:
     turn = session.turn
     ours, theirs = split_calls(step.calls, turn.request)
     if not ours and not theirs:
-        session.journal.record(*stop_waiting(step.calls, session.rest.now()))
+        session.journal.record(*stop_waiting(step.calls, now))
         return
     if turn.request is not None and theirs and not ours:
-        now = session.runtime.clock.now()
-        events = hand_over_calls(theirs, turn.request, now, session.runtime.ids.new)
-        session.journal.record(*events, at=now)
+        at = session.runtime.clock.now()
+        events = hand_over_calls(theirs, turn.request, at, session.runtime.ids.new)
+        session.journal.record(*events, at=at)
         return
 
-    group = await _judge_front(session, ours)
+    asked_before = {call.ask.ask_id for call in step.calls if call.ask is not None}
+    group = await _judge_front(session, ours, now)
     if group:
         await _run_group(session, group)
-    await send_asks(session)
+    await send_asks(session, asked_before)
 
 
-async def _judge_front(session: Session, calls: Sequence[OpenCall]) -> list[ReadyCall]:
+async def _judge_front(session: Session, calls: Sequence[OpenCall], now: float) -> list[ReadyCall]:
     """The calls at the front that may run now, side by side if there are several. Those that are
     settled without running are recorded."""
     group: list[ReadyCall] = []
     for i, call in enumerate(calls):
+        if call.ask is not None and now < call.ask.until:
+            return group  # several calls have asked side by side, and this one has no answer yet
         verdict = await judge_call(session, call)
         if group and not (isinstance(verdict, ReadyCall) and verdict.tool.spec.is_parallel):
             return group

@@ -154,7 +154,7 @@ def make_answer_event(
 ) -> ApprovalAnswered | QuestionAnswered:
     """The event with which somebody answers this; what is neither yes nor no to an approval is a
     no."""
-    if ask.binds:
+    if ask.is_approval:
         return ApprovalAnswered(
             row.inbox_id,
             ask.ask_id,

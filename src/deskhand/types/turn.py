@@ -82,6 +82,10 @@ class PendingAsk(msgspec.Struct):
     calls: int = 1
     behind: int = 0
 
+    @property
+    def is_approval(self) -> bool:
+        return bool(self.binds)
+
 
 class HandedOver(msgspec.Struct, frozen=True):
     """A call on which a client program works, or a sub-agent; there it is known as `id`."""
