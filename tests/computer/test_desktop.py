@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from deskhand.computer.desktop.desktop import KEYS_AT_ONCE
+from deskhand.computer.desktop.desktop import KEYS_AT_ONCE, Chosen
 from deskhand.computer.desktop.host import DesktopConfig, DesktopHost
 from deskhand.computer.elements import StaleRef
 from deskhand.types.errors import ToolError
@@ -78,6 +78,67 @@ async def test_a_file_is_picked(desk: Desk, tmp_path: Path) -> None:
     await desk.desktop.press(await desk.choose("gridcell", "other.txt"))
     await desk.desktop.press(await desk.choose("button", "OK"))
     assert await ends(program) == f"{tmp_path}/other.txt\n"
+
+
+async def test_a_row_is_opened_by_a_double_click(desk: Desk) -> None:
+    rows = [f"row {number}" for number in range(200)]
+    program = await desk.start("zenity", "--list", "--column=Name", *rows, window="zenity")
+    row = await desk.choose("gridcell", "row 3")
+    await desk.desktop.click(row, "left", 2)
+    assert await ends(program) == "row 3\n"
+
+
+async def test_what_is_out_of_sight_is_scrolled_to(desk: Desk) -> None:
+    rows = [f"row {number}" for number in range(200)]
+    program = await desk.start("zenity", "--list", "--column=Name", *rows, window="zenity")
+    far = await desk.choose("gridcell", "row 199")
+    with pytest.raises(ToolError, match="nothing of it can be seen in its window: scroll first"):
+        await desk.desktop.click(far, "left", 2)
+    await desk.desktop.scroll(await desk.choose("gridcell", "row 0"), "down", 50)
+    for _ in range(4):
+        await desk.desktop.scroll(Chosen(desk.window), "down", 50)
+    await desk.desktop.settle(desk.window)
+    await desk.desktop.click(await desk.choose("gridcell", "row 199"), "left", 2)
+    assert await ends(program) == "row 199\n"
+
+
+async def test_the_right_button_opens_a_menu(desk: Desk) -> None:
+    await desk.start("mousepad")
+    before = {each.key for each in desk.desktop.windows}
+    await desk.desktop.click(await desk.choose("textbox"), "right", 1)
+    with anyio.fail_after(10):
+        while not {each.key for each in desk.desktop.windows} - before:
+            await desk.desktop.list_windows()
+    (menu,) = (each for each in desk.desktop.windows if each.key not in before)
+    names = {each.name for each in (await desk.desktop.look(desk.view, menu)).walk()}
+    assert "Paste" in names
+
+
+async def test_a_tab_is_dragged_behind_another(desk: Desk, tmp_path: Path) -> None:
+    for name in ("first.txt", "second.txt"):
+        (tmp_path / name).write_text(name)
+    paths = [str(tmp_path / name) for name in ("first.txt", "second.txt")]
+    await desk.start("mousepad", *paths, window="mousepad")
+    tabs = [each for each in await desk.all() if each.role == "tab"]
+    assert [each.name for each in tabs] == ["first.txt", "second.txt"]
+    await desk.desktop.drag(Chosen(desk.window, tabs[0], tabs[1]))
+    after = [each.name for each in await desk.all() if each.role == "tab"]
+    assert after == ["second.txt", "first.txt"]
+
+
+async def test_a_window_is_closed_and_may_ask_first(desk: Desk) -> None:
+    program = await desk.start("zenity", "--info", "--text=Done", window="zenity")
+    await desk.desktop.close_window(desk.window)
+    with anyio.fail_after(10):
+        while program.poll() is None:
+            await anyio.sleep(0.05)
+    program = await desk.start("mousepad")
+    await desk.desktop.type_text(await desk.choose("textbox"), "not saved", append=False)
+    await desk.desktop.close_window(desk.window)
+    with anyio.fail_after(10):
+        while len(await desk.desktop.list_windows()) == 0:
+            await anyio.sleep(0.05)
+    assert program.poll() is None
 
 
 async def ends(program: subprocess.Popen[bytes]) -> str:

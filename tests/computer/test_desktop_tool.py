@@ -65,11 +65,18 @@ async def test_a_person_is_shown_what_is_pressed_and_may_allow_a_program(
         assert 'button "7" in the window "galculator' in question
         assert '"7"' in await allow(desk, app)
 
+        eight = ref_of(shown, 'button "8"')
+        question = await ask(desk, app, action="drag", ref=seven, to=eight)
+        assert 'button "7" to button "8" in the window "galculator' in question
+        assert "nothing has changed" in await allow(desk, app)
+        assert 'button "8"' in await ask(desk, app, action="click", ref=eight, times=2)
+        assert '"788"' in await allow(desk, app)
+
         question = await ask(desk, app, action="use_app", ref=seven)
         assert 'Use the program "/usr/bin/galculator"' in question
         assert "believed here" in await allow(desk, app)
         said = await desk.call(app, "desktop", action="press", ref=seven)
-        assert '"77"' in said, "it is not asked again"
+        assert '"7887"' in said, "it is not asked again"
 
 
 async def test_what_windows_say_is_the_owners_and_from_outside(desk: TemporaryHome) -> None:

@@ -85,5 +85,14 @@ class DesktopScreen(Protocol):
         ...
 
     def click(self, x: int, y: int, button: int = 1, times: int = 1) -> None:
-        """Move the mouse there, and click."""
+        """Move the mouse there, and click. Buttons have the numbers of X11; 4 to 7 are the
+        wheel."""
+        ...
+
+    def drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
+        """Press the left button at one place, and let it go at the other."""
+        ...
+
+    def close_window(self, id_: int) -> None:
+        """Ask it to close, as its button for that does."""
         ...

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -40,6 +40,11 @@ KEYS_AT_ONCE = 10
 """So many keys are pressed between two looks at where they go."""
 MAX_VIEWS = 50
 _FOCUSED, _SELECTED = 12, 23
+MouseButton = Literal["left", "middle", "right"]
+BUTTONS: dict[MouseButton, int] = {"left": 1, "middle": 2, "right": 3}
+Direction = Literal["up", "down", "left", "right"]
+WHEEL: dict[Direction, int] = {"up": 4, "down": 5, "left": 6, "right": 7}
+"""The buttons of X11: https://www.x.org/releases/current/doc/libXi/inputproto.html, "Button"."""
 _ROW_ROLES = frozenset(("gridcell", "row", "treeitem", "listitem"))
 _COMPONENT = f"{SPI}.Component"
 _TEXT_FIELD = f"{SPI}.EditableText"
@@ -64,17 +69,21 @@ class WindowView(msgspec.Struct):
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """What an action is about: a window, and an element of it or None."""
+    """What an action is about: a window, and an element of it or None. `onto` is the one on which
+    it is dropped."""
 
     window: Window
     element: Element | None = None
+    onto: Element | None = None
 
     @property
     def identity(self) -> tuple[object, ...]:
         """What must be the same when it is done as when it was asked about."""
-        element = self.element
-        named = None if element is None else (element.role, element.name, element.key)
-        return self.window.key, self.window.title, self.window.program, named
+        named = [
+            None if element is None else (element.role, element.name, element.key)
+            for element in (self.element, self.onto)
+        ]
+        return self.window.key, self.window.title, self.window.program, *named
 
 
 class Desktop:
@@ -133,9 +142,16 @@ class Desktop:
             raise ToolError(f"no window is meant by that; there are: {names or 'none'}")
         raise ToolError(f"several windows are meant by that: {names}")
 
-    def choose(self, view: WindowView, ref: str, window: str) -> Chosen:
+    def choose(self, view: WindowView, ref: str, window: str, to: str = "") -> Chosen:
         """What an action on this ref, or in this window, is about, by what was seen last; with
-        neither in the window that is looked at. Raises ToolError."""
+        neither in the window that is looked at. `to` is the ref on which it is dropped. Raises
+        ToolError."""
+        if to:
+            chosen = self.choose(view, ref, window)
+            onto = self.choose(view, to, "")
+            if chosen.element is None or onto.window.key != chosen.window.key:
+                raise ToolError("an element is dragged to another one of its window")
+            return Chosen(chosen.window, chosen.element, onto.element)
         if ref and window:
             raise ToolError("a ref says which window is meant: leave out the window")
         if ref:
@@ -229,8 +245,44 @@ class Desktop:
             names.append("".join(c for c in str(name).rpartition(".")[2].lower() if c.isalnum()))
         return next((names.index(each) for each in PRESS_ACTIONS if each in names), None)
 
+    async def click(self, chosen: Chosen, button: MouseButton, times: int) -> None:
+        """Click it with the mouse, whatever it offers. Raises ToolError."""
+        node = await self._read_now(chosen)
+        place = await self._raise_window(chosen.window)
+        point = await self._find_middle(node, chosen.window, place)
+        await self._on_screen("click", *point, BUTTONS[button], times)
+
+    async def scroll(self, chosen: Chosen, direction: Direction, clicks: int) -> None:
+        """Turn the wheel over an element, or over the middle of a window. Raises ToolError."""
+        place = await self._raise_window(chosen.window)
+        point = place.left + place.width // 2, place.top + place.height // 2
+        if chosen.element is not None:
+            node = await self._read_now(chosen)
+            point = await self._find_middle(node, chosen.window, place)
+        await self._on_screen("click", *point, WHEEL[direction], clicks)
+
+    async def drag(self, chosen: Chosen) -> None:
+        """Drag an element to the one that it is dropped onto. Raises ToolError."""
+        dragged = await self._read_now(chosen)
+        target = await self._read_now(Chosen(chosen.window, chosen.onto))
+        place = await self._raise_window(chosen.window)
+        start = await self._find_middle(dragged, chosen.window, place)
+        end = await self._find_middle(target, chosen.window, place)
+        await self._on_screen("drag", start, end)
+
+    async def close_window(self, window: Window) -> None:
+        """Ask it to close; it may ask something first. Raises ToolError."""
+        mine = await self._find_screen_window(window)
+        await self._on_screen("close_window", mine.id)
+
     async def _click(self, node: Node, window: Window) -> None:
         place = await self._raise_window(window)
+        await self._on_screen("click", *await self._find_middle(node, window, place))
+
+    async def _find_middle(
+        self, node: Node, window: Window, place: ScreenWindow
+    ) -> tuple[int, int]:
+        """Where it is on the screen. Raises ToolError where nothing of it can be seen."""
         kind = 1 if window.toolkit == "GTK" else 0  # GTK 4 knows places in its window alone
         left, top, width, height = map(
             int, (await self._bus.call(node.key, _COMPONENT, "GetExtents", "u", kind))[0]
@@ -241,8 +293,8 @@ class Desktop:
         inside_x = place.left <= x < place.left + place.width
         inside_y = place.top <= y < place.top + place.height
         if width <= 0 or height <= 0 or not (inside_x and inside_y):
-            raise ToolError("nothing of it can be seen in its window")
-        await self._on_screen("click", x, y)
+            raise ToolError("nothing of it can be seen in its window: scroll first")
+        return x, y
 
     async def type_text(self, chosen: Chosen, text: str, *, append: bool) -> str:
         """Have it hold this text, and read it back. Returns how that was done. Raises ToolError

@@ -32,7 +32,7 @@ from ..snapshot import (
     render_found,
     render_snapshot,
 )
-from .desktop import Chosen, Desktop
+from .desktop import Chosen, Desktop, Direction, MouseButton
 from .host import DesktopHost
 from .picture import encode_picture
 from .windows import Window
@@ -44,18 +44,24 @@ WINDOWS = Label("untrusted", OWNER_READERS, SOURCE)
 """That of the whole screen, and of an error, which may quote the titles of any."""
 MAX_WAIT_S = 60.0
 MAX_TYPED_CHARS = 20_000
+MAX_TIMES = 50
+SCROLL_CLICKS = 5
 
 Action = Literal[
     "windows",
     "look",
     "find",
     "press",
+    "click",
+    "scroll",
+    "drag",
     "type",
     "keys",
     "focus",
     "wait",
     "screenshot",
     "launch",
+    "close",
     "use_app",
 ]
 _LOOKING = frozenset(("windows", "look", "find", "wait", "screenshot"))
@@ -72,14 +78,26 @@ class DesktopArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keys: Annotated[str, msgspec.Meta(description="ctrl+s, Enter, Down Down")] = ""
     role: Annotated[str, msgspec.Meta(description="find: button, textbox, menuitem …")] = ""
     app: Annotated[str, msgspec.Meta(description="launch: the command")] = ""
+    button: Annotated[MouseButton, msgspec.Meta(description="click")] = "left"
+    times: Annotated[
+        int,
+        msgspec.Meta(
+            ge=0,
+            le=MAX_TIMES,
+            description="click: 2 is a double click; scroll: clicks of the wheel, usually 5",
+        ),
+    ] = 0
+    direction: Annotated[Direction, msgspec.Meta(description="scroll")] = "down"
+    to: Annotated[str, msgspec.Meta(description="drag: the ref to drop it on")] = ""
     seconds: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT_S)] = 10.0
 
 
 _DESCRIPTION = (
-    "Use the windows of this machine: list windows; look at one; find; press (click) or type into "
-    "a ref; keys, in a ref or a window; focus a window; wait for a text; screenshot; launch a "
-    "program. Each action tells what has changed. Ask once for the program of a window with "
-    "use_app, so that not each action is asked about."
+    "Use the windows of this machine: list windows; look at one; find; press a ref or type into "
+    "it; click it with the mouse only where press is not enough (right, double); scroll a ref or a "
+    "window; drag a ref to another; keys, in a ref or a window; focus or close a window; wait for "
+    "a text; screenshot; launch a program. Each action tells what has changed. Ask once for the "
+    "program of a window with use_app, so that not each action is asked about."
 )
 
 
@@ -138,7 +156,7 @@ class DesktopTool:
         desktop = self._host.peek()
         if desktop is None:
             return None
-        return desktop.choose(desktop.view_of(session), given.ref, given.window)
+        return desktop.choose(desktop.view_of(session), given.ref, given.window, given.to)
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, DesktopArguments, DESKTOP)
@@ -163,6 +181,8 @@ def make_source(window: Window) -> str:
 
 def _describe(chosen: Chosen) -> str:
     shown = f"in the window {quote(chosen.window.shown_name)}"
+    if chosen.onto is not None:
+        shown = f"to {describe(chosen.onto)} {shown}"
     return f"{describe(chosen.element)} {shown}" if chosen.element is not None else shown
 
 
@@ -210,7 +230,7 @@ class _Step:
                 await self._launch(_need(given.app, "app"))
                 return await self._finish(await self._show_changes())
             case _:
-                chosen = desktop.choose(view, given.ref, given.window)
+                chosen = desktop.choose(view, given.ref, given.window, given.to)
                 if asked is None or chosen.identity != asked.identity:
                     raise ToolError("the windows have changed since: look again")
                 if given.action == "use_app":
@@ -262,6 +282,15 @@ class _Step:
         match given.action:
             case "press":
                 self._notes.append(f"done {await desktop.press(chosen)}")
+            case "click":
+                await desktop.click(chosen, given.button, min(given.times or 1, 3))
+            case "scroll":
+                await desktop.scroll(chosen, given.direction, given.times or SCROLL_CLICKS)
+            case "drag":
+                _need(given.to, "to")
+                await desktop.drag(chosen)
+            case "close":
+                await desktop.close_window(chosen.window)
             case "type":
                 if len(given.text) > MAX_TYPED_CHARS:
                     raise ToolError(f"at most {MAX_TYPED_CHARS:,} characters are typed at once")

@@ -21,6 +21,8 @@ from .base import ScreenWindow
 KEY_S = 0.004
 REMAP_S = 0.02
 """So long slow programs take to see that a key means something else now."""
+DRAG_STEPS = 12
+DRAG_S = 0.02
 MAX_SPARE_KEYS = 8
 _MODIFIERS = {
     "ctrl": "Control_L",
@@ -151,11 +153,17 @@ class X11Screen:
     @_on_display
     def activate(self, id_: int) -> None:
         """Bring it to the front, and give it the keys."""
+        self._ask_manager(id_, "_NET_ACTIVE_WINDOW", [2, X.CurrentTime, 0, 0, 0])
+
+    @_on_display
+    def close_window(self, id_: int) -> None:
+        """Ask it to close, as its button for that does."""
+        self._ask_manager(id_, "_NET_CLOSE_WINDOW", [X.CurrentTime, 2, 0, 0, 0])
+
+    def _ask_manager(self, id_: int, what: str, data: list[int]) -> None:
+        """https://specifications.freedesktop.org/wm-spec/latest/ar01s03.html"""
         window = self._display.create_resource_object("window", id_)
-        data = (32, [2, X.CurrentTime, 0, 0, 0])
-        message = xevent.ClientMessage(
-            window=window, client_type=self._atom("_NET_ACTIVE_WINDOW"), data=data
-        )
+        message = xevent.ClientMessage(window=window, client_type=self._atom(what), data=(32, data))
         mask = X.SubstructureRedirectMask | X.SubstructureNotifyMask
         self._root.send_event(message, event_mask=mask)
         self._display.sync()
@@ -267,11 +275,31 @@ class X11Screen:
     def click(self, x: int, y: int, button: int = 1, times: int = 1) -> None:
         """Move the mouse there, and click."""
         with self._undisturbed():
-            xtest.fake_input(self._display, X.MotionNotify, x=x, y=y)
-            self._display.sync()
+            self._move(x, y)
             for _ in range(times):
                 self._fake(X.ButtonPress, button)
                 self._fake(X.ButtonRelease, button)
+
+    @_on_display
+    def drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
+        """Press the left button at one place, and let it go at the other."""
+        with self._undisturbed():
+            self._move(*start)
+            self._fake(X.ButtonPress, 1)
+            try:
+                for step in range(1, DRAG_STEPS + 1):
+                    # Programs see a drag in how the mouse moves, not in where it ends.
+                    x, y = (
+                        a + (b - a) * step // DRAG_STEPS for a, b in zip(start, end, strict=True)
+                    )
+                    self._move(x, y)
+                    _pause(DRAG_S)
+            finally:
+                self._fake(X.ButtonRelease, 1)
+
+    def _move(self, x: int, y: int) -> None:
+        xtest.fake_input(self._display, X.MotionNotify, x=x, y=y)
+        self._display.sync()
 
 
 class _SpareKeys:
