@@ -9,6 +9,8 @@ from importlib import import_module
 import click
 
 from ..computer.desktop.host import INSTALL_COMMAND, is_installed
+from ..computer.desktop.picture_text import INSTALL_COMMAND as OCR_COMMAND
+from ..computer.desktop.picture_text import is_installed as is_ocr_installed
 from ..computer.desktop.screen import find_missing
 from ..config.config import Settings
 from ..config.first_settings import store_setting
@@ -44,6 +46,8 @@ def status(config: str | None) -> None:
     click.echo(f"agents that may use it: {', '.join(names) or 'none (deskhand desktop on)'}")
     if not is_installed():
         fail(f"libraries that read desktops are missing: {INSTALL_COMMAND}", FAILED)
+    if not is_ocr_installed():
+        click.echo(f"windows of programs that tell nothing of them are not read: {OCR_COMMAND}")
     if settings.config.desktop.screen == "virtual":
         missing = find_missing()
         click.echo("screen: one of its own, without a monitor")

@@ -4,7 +4,6 @@ and clicks where it has none, and a look at what came of it."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
@@ -19,6 +18,7 @@ from ..elements import Element, RefTable, StaleRef, describe, quote
 from ..repeats import RepeatWatch
 from ..snapshot import SnapshotLine, list_lines
 from .base import SPI, Bus, DesktopScreen, NoAnswer, NodeKey, ScreenWindow
+from .pictured_windows import PicturedWindows, is_pictured
 from .window_tree import EDITABLE, PASSWORD_ROLE, Node, is_role, tidy_name
 from .windows import Window, WindowReader
 
@@ -93,6 +93,7 @@ class Desktop:
         self._bus = bus
         self._reader = WindowReader(bus)
         self._screen = screen
+        self._pictured = PicturedWindows(self._on_screen)
         self._turn = anyio.Lock()
         self._numbers = itertools.count(1)
         self._tables: dict[NodeKey, RefTable] = {}
@@ -121,6 +122,9 @@ class Desktop:
         """List the windows there are now. Returns those which were not there before."""
         before = {each.key for each in self.windows}
         self.windows = await self._reader.list_windows()
+        if self._screen is not None:
+            pids = {each.pid for each in self.windows}
+            self.windows += await self._pictured.list_windows(pids)
         known = {each.key for each in self.windows}
         self._tables = {key: table for key, table in self._tables.items() if key in known}
         return [each for each in self.windows if each.key not in before]
@@ -170,10 +174,17 @@ class Desktop:
         """What this window shows. Raises ToolError."""
         if view.current is None or window.key != view.current.key:
             view.lines = []
-        view.root = await self._reader.read_window(window)
+        view.root = await self._read_window(window)
         view.current = window
         self._tables.setdefault(window.key, RefTable(self._numbers)).assign(view.root)
         return view.root
+
+    async def _read_window(self, window: Window) -> Element:
+        """What it shows; the words in its picture where its program does not say it."""
+        root = Element("window") if window.is_pictured else await self._reader.read_window(window)
+        if root.children or self._screen is None:
+            return root
+        return await self._pictured.read_window(await self._find_screen_window(window))
 
     def peek(self, ref: str) -> tuple[Element, Window] | None:
         """The element of this ref as it was last seen, and its window."""
@@ -207,6 +218,9 @@ class Desktop:
 
     async def press(self, chosen: Chosen) -> str:
         """Use it as a click would. Returns how that was done. Raises ToolError."""
+        if is_pictured(chosen.element):
+            await self.click(chosen, "left", 1)
+            return "by a click of the mouse"
         node = await self._read_now(chosen)
         if chosen.element is not None and "disabled" in chosen.element.states:
             raise ToolError(f"{describe(chosen.element)} is disabled")
@@ -247,9 +261,8 @@ class Desktop:
 
     async def click(self, chosen: Chosen, button: MouseButton, times: int) -> None:
         """Click it with the mouse, whatever it offers. Raises ToolError."""
-        node = await self._read_now(chosen)
         place = await self._raise_window(chosen.window)
-        point = await self._find_middle(node, chosen.window, place)
+        point = await self._find_point(chosen.window, chosen.element, place)
         await self._on_screen("click", *point, BUTTONS[button], times)
 
     async def scroll(self, chosen: Chosen, direction: Direction, clicks: int) -> None:
@@ -257,17 +270,14 @@ class Desktop:
         place = await self._raise_window(chosen.window)
         point = place.left + place.width // 2, place.top + place.height // 2
         if chosen.element is not None:
-            node = await self._read_now(chosen)
-            point = await self._find_middle(node, chosen.window, place)
+            point = await self._find_point(chosen.window, chosen.element, place)
         await self._on_screen("click", *point, WHEEL[direction], clicks)
 
     async def drag(self, chosen: Chosen) -> None:
         """Drag an element to the one that it is dropped onto. Raises ToolError."""
-        dragged = await self._read_now(chosen)
-        target = await self._read_now(Chosen(chosen.window, chosen.onto))
         place = await self._raise_window(chosen.window)
-        start = await self._find_middle(dragged, chosen.window, place)
-        end = await self._find_middle(target, chosen.window, place)
+        start = await self._find_point(chosen.window, chosen.element, place)
+        end = await self._find_point(chosen.window, chosen.onto, place)
         await self._on_screen("drag", start, end)
 
     async def close_window(self, window: Window) -> None:
@@ -278,6 +288,16 @@ class Desktop:
     async def _click(self, node: Node, window: Window) -> None:
         place = await self._raise_window(window)
         await self._on_screen("click", *await self._find_middle(node, window, place))
+
+    async def _find_point(
+        self, window: Window, element: Element | None, place: ScreenWindow
+    ) -> tuple[int, int]:
+        """Where this element is on the screen. Raises ToolError where it is not what it was, or
+        cannot be seen."""
+        if element is not None and is_pictured(element):
+            return await self._pictured.find_middle(element, place)
+        node = await self._read_now(Chosen(window, element))
+        return await self._find_middle(node, window, place)
 
     async def _find_middle(
         self, node: Node, window: Window, place: ScreenWindow
@@ -299,6 +319,8 @@ class Desktop:
     async def type_text(self, chosen: Chosen, text: str, *, append: bool) -> str:
         """Have it hold this text, and read it back. Returns how that was done. Raises ToolError
         where it holds something else then: it is never tried in a second way."""
+        if chosen.window.is_pictured or is_pictured(chosen.element):
+            return await self._type_unread(chosen, text)
         node = await self._read_now(chosen)
         held = await self._read_text(node) if append else ""
         if node.offers("EditableText") and node.has(EDITABLE) and node.role != PASSWORD_ROLE:
@@ -318,6 +340,19 @@ class Desktop:
         if not await self._reads(node, held + text):
             raise await self._explain_untaken(chosen, node)
         return "typed"
+
+    async def _type_unread(self, chosen: Chosen, text: str) -> str:
+        """Type it into a window of which nothing tells what it holds then."""
+        if len(text) > MAX_KEYED_CHARS:
+            raise ToolError(f"at most {MAX_KEYED_CHARS:,} characters are typed here at once")
+        if chosen.element is not None:
+            await self.click(chosen, "left", 1)
+        else:
+            await self._raise_window(chosen.window)
+        for start in range(0, len(text), KEYS_AT_ONCE):
+            await self._require_active(chosen.window)
+            await self._on_screen("type_text", text[start : start + KEYS_AT_ONCE])
+        return "typed; this program does not say whether it has taken it"
 
     async def _type_keys(self, chosen: Chosen, node: Node, text: str, *, append: bool) -> None:
         """Type it a few keys at a time, each time only if they go to this element."""
@@ -386,7 +421,9 @@ class Desktop:
         if len(each_key) > MAX_KEYS:
             raise ToolError(f"at most {MAX_KEYS} keys are pressed at once")
         await self._raise_window(chosen.window)
-        if chosen.element is not None:
+        if is_pictured(chosen.element):
+            await self.click(chosen, "left", 1)
+        elif chosen.element is not None:
             await self._focus(await self._read_now(chosen), chosen.window)
         for key in each_key:
             await self._require_active(chosen.window)
@@ -409,6 +446,8 @@ class Desktop:
         """The same window as the screen has it: of the same process, and by its title where that
         has several. Raises ToolError where that is not certain."""
         found: list[ScreenWindow] = await self._on_screen("list_windows")
+        if window.is_pictured:
+            found = [each for each in found if str(each.id) == window.key[1]]
         own = [each for each in found if each.pid and each.pid == window.pid]
         titled = [each for each in own if each.title == window.title]
         chosen = own if len(own) == 1 else titled
@@ -432,11 +471,17 @@ class Desktop:
 
     async def settle(self, window: Window) -> None:
         """Wait until this window shows the same twice, for SETTLE_S at most."""
-        before: Sequence[SnapshotLine] = ()
-        with anyio.move_on_after(SETTLE_S), suppress(NoAnswer):
+        before: object = None
+        with anyio.move_on_after(SETTLE_S), suppress(ToolError):
             while True:
                 await anyio.sleep(QUIET_S)
-                now = list_lines(await self._reader.read_window(window))
+                now = await self._read_quickly(window)
                 if now == before:
                     return
                 before = now
+
+    async def _read_quickly(self, window: Window) -> object:
+        """What it shows, only to be compared. Raises ToolError."""
+        if window.is_pictured:
+            return await self._pictured.take_picture(await self._find_screen_window(window))
+        return list_lines(await self._reader.read_window(window))

@@ -93,11 +93,12 @@ class DesktopArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _DESCRIPTION = (
-    "Use the windows of this machine: list windows; look at one; find; press a ref or type into "
-    "it; click it with the mouse only where press is not enough (right, double); scroll a ref or a "
-    "window; drag a ref to another; keys, in a ref or a window; focus or close a window; wait for "
-    "a text; screenshot; launch a program. Each action tells what has changed. Ask once for the "
-    "program of a window with use_app, so that not each action is asked about."
+    "Use the windows of this machine: list windows; look at one; find; press a ref or type into it "
+    "(into the window, if it has none); click it with the mouse only where press is not enough "
+    "(right, double); scroll a ref or a window; drag a ref to another; keys, in a ref or a window; "
+    "focus or close a window; wait for a text; screenshot; launch a program. Each action tells "
+    "what has changed. Ask once for the program of a window with use_app, so that not each action "
+    "is asked about."
 )
 
 

@@ -39,6 +39,8 @@ READ_S = 20.0
 APP_S = 4.0
 WRONG_SHAPES = (TypeError, ValueError, IndexError, KeyError, OverflowError, AttributeError)
 """What comes of answers that are not what they should be."""
+PICTURED = "picture"
+"""Who shows a window of which nobody on the bus knows; behind it stands its id on the screen."""
 _PID_OF = "GetConnectionUnixProcessID"
 _ACTIVE, _SHOWING = 1, 25
 _MATCHES = "(aiia{ss}iaiiasib)uib"
@@ -63,6 +65,11 @@ class Window(msgspec.Struct, frozen=True):
     is_active: bool = False
     pid: int = 0
     program: str = ""
+
+    @property
+    def is_pictured(self) -> bool:
+        """Whether its program does not say what it shows."""
+        return self.key[0] == PICTURED
 
     @property
     def shown_name(self) -> str:
@@ -116,7 +123,7 @@ class WindowReader:
         with suppress(NoAnswer):
             toolkit = str(await self._bus.get(app, f"{SPI}.Application", "ToolkitName"))
         pid = await self._find_pid(app[0])
-        program = await anyio.to_thread.run_sync(_find_program, pid)
+        program = await anyio.to_thread.run_sync(find_program, pid)
         windows = []
         for node in await gather(self._read_node, (await self._children(app))[:MAX_WINDOWS]):
             if node is None or not (node.role in _WINDOW_ROLES or node.child_count):
@@ -264,7 +271,7 @@ def _is_new(node: Node, seen: set[NodeKey]) -> bool:
     return True
 
 
-def _find_program(pid: int) -> str:
+def find_program(pid: int) -> str:
     """The file that this process runs."""
     try:
         return str(Path(f"/proc/{pid}/exe").readlink())
