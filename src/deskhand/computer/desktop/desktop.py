@@ -150,12 +150,15 @@ class Desktop:
         """What an action on this ref, or in this window, is about, by what was seen last; with
         neither in the window that is looked at. `to` is the ref on which it is dropped. Raises
         ToolError."""
-        if to:
-            chosen = self.choose(view, ref, window)
-            onto = self.choose(view, to, "")
-            if chosen.element is None or onto.window.key != chosen.window.key:
-                raise ToolError("an element is dragged to another one of its window")
-            return Chosen(chosen.window, chosen.element, onto.element)
+        chosen = self._choose_one(view, ref, window)
+        if not to:
+            return chosen
+        onto = self._choose_one(view, to, "")
+        if chosen.element is None or onto.window.key != chosen.window.key:
+            raise ToolError("an element is dragged to another one of its window")
+        return Chosen(chosen.window, chosen.element, onto.element)
+
+    def _choose_one(self, view: WindowView, ref: str, window: str) -> Chosen:
         if ref and window:
             raise ToolError("a ref says which window is meant: leave out the window")
         if ref:
