@@ -177,3 +177,36 @@ def test_a_menu_is_used_with_the_keyboard(page: Page) -> None:
     page.keyboard.press("Escape")
     expect(menu).to_have_count(0)
     expect(button).to_be_focused()
+
+
+def test_a_row_is_dragged_while_its_folder_changes(page: Page) -> None:
+    begin(page, "about the oars")
+    choose(page, "about the oars", "Move to folder", "New folder")
+    page.get_by_role("dialog", name="New folder").get_by_label("Name").fill("Oars")
+    page.keyboard.press("Enter")
+    folder = section(page, "Folders").get_by_role("button", name="Oars")
+    expect(folder).to_have_accessible_name("Oars 1")
+    folder.click()
+    begin(page, "about the rudder")
+    page.locator(".did").wait_for()
+    page.wait_for_load_state("networkidle")
+    today = section(page, "Today").get_by_role("link", name="about the rudder")
+    name = str(today.get_attribute("href")).removeprefix("#/c/")
+
+    section(page, "Folders").get_by_role("link", name="about the oars").hover()
+    page.mouse.down()
+    page.mouse.move(200, 300, steps=4)
+    page.evaluate(
+        """async (name) => {
+          const { updateSession } = await import("/js/state.js");
+          await updateSession(name, { folder: "Oars" });
+        }""",
+        name,
+    )
+    page.wait_for_timeout(1_000)
+    expect(folder).to_have_accessible_name("Oars 1")
+    section(page, "Today").locator("h3").hover()
+    section(page, "Today").locator("h3").hover()
+    page.mouse.up()
+    expect(section(page, "Today").get_by_role("link", name="about the oars")).to_be_visible()
+    expect(section(page, "Folders").get_by_role("link")).to_have_text(["about the rudder"])

@@ -12,12 +12,19 @@ const MAX_STORED_ROWS = 60;
 const SOON_MS = 150;
 
 const rows = signal(null); // all that is known, the latest first; null: nothing yet
+const dragging = signal(false);
+let held = null;
+/** What is drawn. It stays while a row is dragged: a browser lets go of a row that moves. */
+const drawnRows = computed(() => {
+  if (!dragging.value) held = rows.value;
+  return held;
+});
 const edge = signal(undefined); // where the next page begins; undefined: nothing is behind
 /** The list, down to where its pages go; null: not asked for yet. */
 export const sessions = computed(
-  () => rows.value && listed(rows.value.filter(isInDays), edge.value),
+  () => drawnRows.value && listed(drawnRows.value.filter(isInDays), edge.value),
 );
-export const pinnedSessions = computed(() => (rows.value ?? []).filter(isPinned));
+export const pinnedSessions = computed(() => (drawnRows.value ?? []).filter(isPinned));
 export const folders = signal(null); // [{name, sessions}]; null: not asked for yet
 export const archivedCount = signal(0);
 /** How often conversations were moved between days, folders and the archive. */
@@ -112,7 +119,21 @@ function schedulePlaces() {
   foldersTimer = setTimeout(loadFolders, SOON_MS);
 }
 
+/** From now on a row is dragged, until nothing is. */
+export function holdRows() {
+  dragging.value = true;
+  const release = () => {
+    dragging.value = false;
+    for (const type of ["dragend", "pointerdown"]) removeEventListener(type, release, true);
+  };
+  for (const type of ["dragend", "pointerdown"]) addEventListener(type, release, true);
+}
+
 async function loadFolders() {
+  if (dragging.value) {
+    schedulePlaces();
+    return;
+  }
   try {
     const found = await get("/api/folders");
     archivedCount.value = found.archived;

@@ -5,7 +5,7 @@ import { formatDateTime } from "./format.js";
 import { IconButton } from "./icons.js";
 import { t } from "./language.js";
 import { html } from "./lib.js";
-import { activity, folders } from "./list.js";
+import { activity, folders, holdRows } from "./list.js";
 import { openMenu } from "./menu.js";
 import { newOptions } from "./new-options.js";
 import { promptText } from "./prompt.js";
@@ -63,7 +63,9 @@ export function SessionEntry({ one }) {
         aria-current=${chosen ? "page" : null}
         title=${`${title} · ${formatDateTime(one.last_at)}`}
         onDragStart=${(event) => {
-          if (hasScope("chat")) event.dataTransfer.setData(DRAGGED, one.name);
+          if (!hasScope("chat")) return;
+          event.dataTransfer.setData(DRAGGED, one.name);
+          holdRows();
         }}
         onContextMenu=${(event) => {
           if (!hasScope("chat") || event.shiftKey) return;
