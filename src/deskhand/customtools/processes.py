@@ -63,21 +63,28 @@ class ToolCallFrame(msgspec.Struct, frozen=True):
 
 _decode = msgspec.json.Decoder(Frame).decode
 FileVersions = tuple[tuple[str, int | bytes], ...]
-ProcessKey = tuple[str, bytes, str, str, tuple[Mount, ...], bool, FileVersions]
-"""File and digest, session and who opened its turn, what it sees, whether it has a network, and the
-versions of the Python files beside it."""
+ProcessKey = tuple[str, bytes, str, str, tuple[Mount, ...], bool, tuple[str, ...], FileVersions]
+"""File and digest, session and who opened its turn, what it sees, whether it has a network, which
+secrets its requests may carry, and the versions of the Python files beside it."""
 
 
 class ToolProcess:
     """One of them. `label` is that of all that it has read and heard, as it may repeat that."""
 
     def __init__(
-        self, file: ToolFile, context: Context, mounts: tuple[Mount, ...], *, has_network: bool
+        self,
+        file: ToolFile,
+        context: Context,
+        mounts: tuple[Mount, ...],
+        *,
+        has_network: bool,
+        secrets: tuple[str, ...],
     ) -> None:
         self.file = file
         self.context = context
         self.mounts = mounts
         self._has_network = has_network
+        self._secrets = secrets
         self.lock = anyio.Lock()
         self.scope = anyio.CancelScope()
         self.changed = anyio.Event()
@@ -107,6 +114,7 @@ class ToolProcess:
                     self.context.principal,
                     LOCAL,
                     read=self._read_label,
+                    secrets=self._secrets,
                 )
                 async with reach.host.open_network(user) as network:
                     self.network = network
@@ -274,10 +282,11 @@ class ToolProcesses:
         has_network = not tool.reads_only or bool(tool.hosts)
         path = str(Path(context.reach.folder) / file.path)
         whose = context.session, context.principal.id
-        key = path, file.digest, *whose, mounts, has_network, _list_versions(path, file)
+        secrets = tuple(sorted(tool.secrets))
+        key = path, file.digest, *whose, mounts, has_network, secrets, _list_versions(path, file)
         found = self._processes.get(key)
         if found is None or found.has_ended or found.scope.cancel_called:
-            found = ToolProcess(file, context, mounts, has_network=has_network)
+            found = ToolProcess(file, context, mounts, has_network=has_network, secrets=secrets)
             self._processes[key] = found
             self._wanted.append(found)
             self._poke.set()
