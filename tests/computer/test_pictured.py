@@ -7,10 +7,11 @@ from pathlib import Path
 
 import anyio
 import pytest
+from Xlib import Xatom
 
 from deskhand.computer.desktop.desktop import Chosen
-from deskhand.computer.desktop.picture_text import MAX_LINES, Picture, TextLine, parse_lines
-from deskhand.computer.desktop.pictured_windows import COVERED
+from deskhand.computer.desktop.picture_text import MAX_LINES, TextLine, parse_lines
+from deskhand.computer.desktop.x11 import X11Screen
 from deskhand.computer.elements import Element, StaleRef
 from deskhand.types.errors import ToolError
 
@@ -44,6 +45,7 @@ def row(line: int, left: int, width: int, conf: str, text: str, top: int = 20) -
         ([], []),
         ([row(1, 0, 40, "96.5", "Save"), row(1, 48, 20, "90", "as")], ["Save as"]),
         ([row(1, 0, 40, "96", "File"), row(1, 80, 40, "96", "Edit")], ["File", "Edit"]),
+        ([row(1, 0, 40, "96", "Yes"), row(1, 66, 40, "96", "No")], ["Yes", "No"]),
         ([row(1, 0, 40, "96", "low", top=90), row(2, 0, 40, "96", "high")], ["high", "low"]),
         ([row(1, 0, 40, "12", "noise"), row(1, 0, 40, "-1", "")], []),
         (["", "5\t1", row(1, 0, 40, "x", "bad"), "\t" * 30], []),
@@ -61,13 +63,6 @@ def test_a_place_is_told_in_pixels_of_the_picture() -> None:
 def test_a_picture_full_of_words_is_cut() -> None:
     rows = [row(number, 0, 40, "96", f"w{number}") for number in range(2 * MAX_LINES)]
     assert len(parse_lines("\n".join([HEAD, *rows]))) == MAX_LINES
-
-
-def test_a_part_of_a_picture() -> None:
-    whole = Picture(3, 2, b"".join(bytes([n] * 4) for n in range(6)))
-    assert whole.crop(1, 0, 2, 2) == Picture(2, 2, b"".join(bytes([n] * 4) for n in (1, 2, 4, 5)))
-    assert whole.crop(-1, -1, 2, 2) == Picture(1, 1, bytes([0] * 4))
-    assert whole.crop(5, 5, 2, 2) == Picture(0, 0, b"")
 
 
 async def open_terminal(desk: Desk, script: str) -> None:
@@ -99,20 +94,40 @@ async def test_words_are_read_typed_and_clicked_where_nothing_tells_of_them(desk
     answer = await wait_for_words(desk, "You said")
     assert "discard it" in answer.name
     assert await desk.desktop.press(Chosen(desk.window, answer)) == "by a click of the mouse"
-    with pytest.raises(StaleRef, match="is not to be seen now"):
+    with pytest.raises(StaleRef, match="is no longer there"):
         await desk.desktop.press(Chosen(desk.window, question))
 
 
-async def test_a_window_behind_another_says_so(desk: Desk) -> None:
+async def test_nothing_is_read_or_clicked_through_another_window(desk: Desk) -> None:
     await open_terminal(desk, MENU)
     terminal = desk.window
-    await wait_for_words(desk, "discard")
-    await desk.start("galculator")
+    words = await wait_for_words(desk, "discard")
+    await desk.start("zenity", "--info", "--text=Delete everything", window="zenity")
+    covering = desk.window
     root = await desk.desktop.look(desk.view, terminal)
-    assert find_words(root, COVERED)
+    shown = " ".join(each.name for each in root.walk())
+    assert "something covers the window there: focus it first" in shown
+    assert "Delete" not in shown and "discard" not in shown
+    place = await desk.desktop._find_screen_window(terminal)
+    with pytest.raises(ToolError, match="something covers"):
+        await desk.desktop._pictured.find_middle(words, place)
+
     await desk.desktop.raise_window(terminal)
-    root = await desk.desktop.look(desk.view, terminal)
-    assert not any(COVERED in each.name for each in root.walk())
+    assert find_words(await desk.desktop.look(desk.view, terminal), "discard")
+    await desk.desktop.list_windows()
+    assert covering.key in {each.key for each in desk.desktop.windows}
+
+
+async def test_words_that_have_moved_are_not_clicked(desk: Desk) -> None:
+    script = "echo Delete it; read x; clear; echo; echo; echo; echo Delete it; sleep 60"
+    await open_terminal(desk, script)
+    words = await wait_for_words(desk, "Delete it")
+    await desk.desktop.press_keys(Chosen(desk.window), "Enter")
+    with anyio.fail_after(20):
+        while (await wait_for_words(desk, "Delete it")).key == words.key:
+            await anyio.sleep(0.1)
+    with pytest.raises(StaleRef, match="is no longer there"):
+        await desk.desktop.press(Chosen(desk.window, words))
 
 
 async def test_a_window_that_was_closed_is_refused(desk: Desk) -> None:
@@ -121,10 +136,23 @@ async def test_a_window_that_was_closed_is_refused(desk: Desk) -> None:
     chosen = Chosen(desk.window, words)
     await desk.desktop.close_window(desk.window)
     with anyio.fail_after(10):
-        while True:
+        while desk.desktop.windows:
             await desk.desktop.list_windows()
-            if not desk.desktop.windows:
-                break
+    await open_terminal(desk, MENU)
+    assert Chosen(desk.window, words).identity != chosen.identity, "another terminal"
     for act in (desk.desktop.press(chosen), desk.desktop.type_text(chosen, "x", append=False)):
-        with pytest.raises(ToolError):
+        with pytest.raises(ToolError, match="is closed"):
             await act
+
+
+async def test_the_process_is_the_one_that_the_screen_knows(desk: Desk) -> None:
+    """Not the one that a window names itself."""
+    await open_terminal(desk, MENU)
+    screen = desk.desktop._screen
+    assert isinstance(screen, X11Screen)
+    window = screen._display.create_resource_object("window", int(desk.window.key[1]))
+    window.change_property(screen._atom("_NET_WM_PID"), Xatom.CARDINAL, 32, [1])
+    screen._display.sync()
+    await desk.desktop.list_windows()
+    (found,) = desk.desktop.windows
+    assert found.pid == desk.window.pid and found.program == desk.window.program

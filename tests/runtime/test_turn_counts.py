@@ -138,8 +138,10 @@ def provider() -> Iterator[str]:
         [sys.executable, "-m", "deskhand.testing.llm", "--port", "0"], stdout=subprocess.PIPE
     ) as server:
         assert server.stdout is not None
-        yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-        server.terminate()
+        try:
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+        finally:
+            server.terminate()
 
 
 @asynccontextmanager

@@ -52,7 +52,8 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Contents(msgspec.Struct):
-    """What some messages hold: the ids of all calls, and whether there is a picture."""
+    """What some messages hold: the ids of all calls, and whether somebody has sent a picture. One
+    that a tool gave does not count."""
 
     messages: tuple[ContextMessage, ...] = ()
     call_ids: set[str] = msgspec.field(default_factory=set)

@@ -43,7 +43,9 @@ class Bus(Protocol):
 
 
 class ScreenWindow(msgspec.Struct, frozen=True):
-    """A window as the window manager has it. The place is that of its content, in pixels."""
+    """A window as the window manager has it. `pid` is that of the process which shows it, as the
+    screen knows it; 0 where that is on another machine. The place is that of its content, in
+    pixels."""
 
     id: int
     title: str
@@ -61,7 +63,7 @@ class DesktopScreen(Protocol):
     def is_connected(self) -> bool: ...
 
     def list_windows(self) -> list[ScreenWindow]:
-        """All that are shown, the lowest first."""
+        """All that the window manager has, also those that are hidden, the lowest first."""
         ...
 
     def find_active(self) -> int:
@@ -84,13 +86,18 @@ class DesktopScreen(Protocol):
         """Type it key by key."""
         ...
 
-    def click(self, x: int, y: int, button: int = 1, times: int = 1) -> None:
-        """Move the mouse there, and click. Buttons have the numbers of X11; 4 to 7 are the
-        wheel."""
+    def take_window_picture(self, id_: int) -> tuple[int, int, int, int, bytes]:
+        """What of this window is on the screen: its left, top, width and height there, and the
+        pixels as BGRX. Raises ToolError where another window covers any of it."""
         ...
 
-    def drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
-        """Press the left button at one place, and let it go at the other."""
+    def click(self, x: int, y: int, button: int = 1, times: int = 1, inside: int = 0) -> None:
+        """Move the mouse there, and click. Buttons have the numbers of X11; 4 to 7 are the wheel.
+        With `inside`, the id of a window, only where that one is on top there; else ToolError."""
+        ...
+
+    def drag(self, start: tuple[int, int], end: tuple[int, int], inside: int = 0) -> None:
+        """Press the left button at one place, and let it go at the other. `inside` as above."""
         ...
 
     def close_window(self, id_: int) -> None:

@@ -83,7 +83,8 @@ class Chosen(msgspec.Struct, frozen=True):
             None if element is None else (element.role, element.name, element.key)
             for element in (self.element, self.onto)
         ]
-        return self.window.key, self.window.title, self.window.program, *named
+        window = self.window
+        return window.key, window.title, window.program, window.pid, *named
 
 
 class Desktop:
@@ -121,10 +122,11 @@ class Desktop:
     async def list_windows(self) -> list[Window]:
         """List the windows there are now. Returns those which were not there before."""
         before = {each.key for each in self.windows}
-        self.windows = await self._reader.list_windows()
+        windows = await self._reader.list_windows()
         if self._screen is not None:
-            pids = {each.pid for each in self.windows}
-            self.windows += await self._pictured.list_windows(pids)
+            pids = {each.pid for each in windows}
+            windows += await self._pictured.list_windows(pids)
+        self.windows = windows
         known = {each.key for each in self.windows}
         self._tables = {key: table for key, table in self._tables.items() if key in known}
         return [each for each in self.windows if each.key not in before]
@@ -184,10 +186,9 @@ class Desktop:
 
     async def _read_window(self, window: Window) -> Element:
         """What it shows; the words in its picture where its program does not say it."""
-        root = Element("window") if window.is_pictured else await self._reader.read_window(window)
-        if root.children or self._screen is None:
-            return root
-        return await self._pictured.read_window(await self._find_screen_window(window))
+        if window.is_pictured:
+            return await self._pictured.read_window(await self._find_screen_window(window))
+        return await self._reader.read_window(window)
 
     def peek(self, ref: str) -> tuple[Element, Window] | None:
         """The element of this ref as it was last seen, and its window."""
@@ -266,7 +267,8 @@ class Desktop:
         """Click it with the mouse, whatever it offers. Raises ToolError."""
         place = await self._raise_window(chosen.window)
         point = await self._find_point(chosen.window, chosen.element, place)
-        await self._on_screen("click", *point, BUTTONS[button], times)
+        inside = place.id if is_pictured(chosen.element) else 0
+        await self._on_screen("click", *point, BUTTONS[button], times, inside)
 
     async def scroll(self, chosen: Chosen, direction: Direction, clicks: int) -> None:
         """Turn the wheel over an element, or over the middle of a window. Raises ToolError."""
@@ -274,18 +276,22 @@ class Desktop:
         point = place.left + place.width // 2, place.top + place.height // 2
         if chosen.element is not None:
             point = await self._find_point(chosen.window, chosen.element, place)
-        await self._on_screen("click", *point, WHEEL[direction], clicks)
+        inside = place.id if chosen.window.is_pictured else 0
+        await self._on_screen("click", *point, WHEEL[direction], clicks, inside)
 
     async def drag(self, chosen: Chosen) -> None:
         """Drag an element to the one that it is dropped onto. Raises ToolError."""
         place = await self._raise_window(chosen.window)
         start = await self._find_point(chosen.window, chosen.element, place)
         end = await self._find_point(chosen.window, chosen.onto, place)
-        await self._on_screen("drag", start, end)
+        inside = place.id if is_pictured(chosen.element) else 0
+        await self._on_screen("drag", start, end, inside)
 
     async def close_window(self, window: Window) -> None:
         """Ask it to close; it may ask something first. Raises ToolError."""
         mine = await self._find_screen_window(window)
+        if mine.title and not window.title:  # a menu: what would be closed is its window
+            raise ToolError("this is not closed like a window: press Escape in it")
         await self._on_screen("close_window", mine.id)
 
     async def _click(self, node: Node, window: Window) -> None:
@@ -298,7 +304,10 @@ class Desktop:
         """Where this element is on the screen. Raises ToolError where it is not what it was, or
         cannot be seen."""
         if element is not None and is_pictured(element):
-            return await self._pictured.find_middle(element, place)
+            point = await self._pictured.find_middle(element, place)
+            if await self._find_screen_window(window) != place:
+                raise ToolError("the window has moved meanwhile: look again")
+            return point
         node = await self._read_now(Chosen(window, element))
         return await self._find_middle(node, window, place)
 
@@ -355,7 +364,7 @@ class Desktop:
         for start in range(0, len(text), KEYS_AT_ONCE):
             await self._require_active(chosen.window)
             await self._on_screen("type_text", text[start : start + KEYS_AT_ONCE])
-        return "typed; this program does not say whether it has taken it"
+        return "typed behind what was there; this program does not say whether it has taken it"
 
     async def _type_keys(self, chosen: Chosen, node: Node, text: str, *, append: bool) -> None:
         """Type it a few keys at a time, each time only if they go to this element."""
@@ -450,7 +459,12 @@ class Desktop:
         has several. Raises ToolError where that is not certain."""
         found: list[ScreenWindow] = await self._on_screen("list_windows")
         if window.is_pictured:
-            found = [each for each in found if str(each.id) == window.key[1]]
+            same = [
+                each for each in found if (str(each.id), each.pid) == (window.key[1], window.pid)
+            ]
+            if not same:
+                raise ToolError(f"{quote(window.shown_name)} is closed")
+            return same[0]
         own = [each for each in found if each.pid and each.pid == window.pid]
         titled = [each for each in own if each.title == window.title]
         chosen = own if len(own) == 1 else titled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
+from functools import cache
 
 import msgspec
 
@@ -15,10 +16,11 @@ READ_S = 20.0
 SCALE = 2
 """Letters on a screen are half as high as those that it was made for."""
 MIN_CONFIDENCE = 40.0
-WIDE_GAP = 1.5
-"""As wide, in heights of a line, is no space between two words, also of letters of one width."""
+WIDE_GAP = 1.2
+"""Words that stand further apart, in heights of a line, are different things. A space between
+letters of one width is nearly one."""
 ROW_PX = 12
-"""What stands so near to each other is of one row."""
+"""Rows of the order in which lines are told are so high."""
 MAX_LINES = 400
 MAX_LANGUAGES = 3
 _SPARSE = "11"
@@ -37,22 +39,13 @@ class TextLine(msgspec.Struct, frozen=True):
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """Pixels as BGRX."""
+    """A part of the screen: where it is there, and its pixels as BGRX."""
 
+    left: int
+    top: int
     width: int
     height: int
     pixels: bytes
-
-    def crop(self, left: int, top: int, width: int, height: int) -> Picture:
-        """This part of it, as far as it is in it."""
-        left, right = max(0, left), min(self.width, left + width)
-        top, bottom = max(0, top), min(self.height, top + height)
-        width = max(0, right - left)
-        rows = (
-            self.pixels[4 * (y * self.width + left) : 4 * (y * self.width + left + width)]
-            for y in range(top, bottom)
-        )
-        return Picture(width, max(0, bottom - top), b"".join(rows))
 
 
 def is_installed() -> bool:
@@ -61,12 +54,10 @@ def is_installed() -> bool:
 
 
 def read_lines(picture: Picture) -> list[TextLine]:
-    """The words in it, from above. Blocks for a second or so. Raises ToolError."""
+    """The words in it, from above. Blocks for as long as READ_S. Raises ToolError."""
     program = shutil.which("tesseract")
     if program is None:
         raise ToolError(f"its words are read by tesseract: {INSTALL_COMMAND}")
-    if not picture.width or not picture.height:
-        return []
     command = [program, "stdin", "stdout", "-l", _languages(program), "--psm", _SPARSE, "tsv"]
     told = _run(command, _encode(picture)).decode(errors="replace")
     return parse_lines(told)
@@ -87,10 +78,12 @@ def _run(command: list[str], data: bytes = b"") -> bytes:
     return done.stdout
 
 
+@cache
 def _languages(program: str) -> str:
-    """Those that are installed, as `eng+deu`."""
+    """Those that are installed, English first, as `eng+deu`."""
     listed = _run([program, "--list-langs"]).decode(errors="replace").splitlines()[1:]
-    return "+".join([each for each in sorted(listed) if each != "osd"][:MAX_LANGUAGES]) or "eng"
+    found = sorted({*listed} - {"osd"}, key=lambda each: (each != "eng", each))
+    return "+".join(found[:MAX_LANGUAGES]) or "eng"
 
 
 def _encode(picture: Picture) -> bytes:

@@ -6,26 +6,26 @@ from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import msgspec
 
+from ...types.errors import ToolError
 from ..elements import Element, StaleRef, describe
 from .base import ScreenWindow
-from .picture_text import Picture, TextLine, is_installed, read_lines
+from .picture_text import Picture, TextLine, read_lines
 from .windows import PICTURED, Window, find_program
 
 MAX_WINDOWS = 50
-UNREADABLE = (
-    "this program does not say what it shows; where tesseract is installed "
-    "(sudo apt-get install tesseract-ocr), its words are read in its picture"
-)
-COVERED = "another window may cover it: focus it first"
+GRACE_S = 3.0
+"""So long a program may take, once its window is shown, until it tells what is in it."""
+UNREADABLE = "this program does not say what it shows, and no words are read in its picture"
 OnScreen = Callable[..., Awaitable[Any]]
 """Calls a method of the screen by its name. Raises ToolError."""
 
 
 class PictureKey(msgspec.Struct, frozen=True):
-    """Where words were seen in a picture of a window."""
+    """Words that were seen in a picture, and where in their window."""
 
     text: str
     left: int
@@ -37,11 +37,17 @@ class PicturedWindows:
 
     def __init__(self, on_screen: OnScreen) -> None:
         self._on_screen = on_screen
+        self._seen_at: dict[int, float] = {}
 
     async def list_windows(self, known: Collection[int]) -> list[Window]:
-        """The windows of processes that are not `known` to tell what they show."""
+        """The windows of processes that are not `known` to tell what they show, though they have
+        had the time for it. Those of other machines are left out: nobody can say what runs
+        there."""
         shown: list[ScreenWindow] = await self._on_screen("list_windows")
-        unknown = [each for each in shown if each.pid not in known][:MAX_WINDOWS]
+        now = anyio.current_time()
+        quiet = [each for each in shown if each.pid and each.pid not in known]
+        self._seen_at = {each.id: self._seen_at.get(each.id, now) for each in quiet}
+        unknown = [each for each in quiet if now >= self._seen_at[each.id] + GRACE_S][:MAX_WINDOWS]
         if not unknown:
             return []
         active = await self._on_screen("find_active")
@@ -55,37 +61,44 @@ class PicturedWindows:
         return found
 
     async def read_window(self, place: ScreenWindow) -> Element:
-        """The words that can be seen in it. Raises ToolError."""
+        """The words that can be seen in it, or why none are read. Raises ToolError."""
         root = Element("window")
-        if not is_installed():
-            root.children.append(Element("text", f"[{UNREADABLE}]"))
+        try:
+            picture = await self.take_picture(place)
+            lines = await self._read_lines(picture)
+        except ToolError as error:
+            root.children.append(Element("text", f"[{UNREADABLE}: {error}]"))
             return root
-        if await self._on_screen("find_active") != place.id:
-            root.children.append(Element("text", f"[{COVERED}]"))
-        for line in await self._read_lines(place):
-            key = PictureKey(line.text, line.left, line.top)
+        for line in lines:
+            key = _key_of(line, picture, place)
             root.children.append(Element("clickable", line.text, key=key))
         return root
 
     async def find_middle(self, element: Element, place: ScreenWindow) -> tuple[int, int]:
-        """Where on the screen the same words are now, nearest to where they were. Raises StaleRef
-        where they are not to be seen any more."""
-        key = element.key
-        assert isinstance(key, PictureKey)
-        same = [each for each in await self._read_lines(place) if each.text == key.text]
-        if not same:
-            raise StaleRef(f"{element.ref} ({describe(element)}) is not to be seen now: look again")
-        line = min(same, key=lambda each: abs(each.left - key.left) + abs(each.top - key.top))
-        return place.left + line.left + line.width // 2, place.top + line.top + line.height // 2
+        """Where on the screen the same words are now. Raises StaleRef where they are not to be seen
+        any more, or have moved, ToolError where nothing can be read."""
+        was = element.key
+        assert isinstance(was, PictureKey)
+        picture = await self.take_picture(place)
+        for line in await self._read_lines(picture):
+            now = _key_of(line, picture, place)
+            moved = abs(now.left - was.left) + abs(now.top - was.top)
+            if now.text == was.text and moved <= line.height:
+                x = picture.left + line.left + line.width // 2
+                return x, picture.top + line.top + line.height // 2
+        raise StaleRef(f"{element.ref} ({describe(element)}) is no longer there: look again")
 
     async def take_picture(self, place: ScreenWindow) -> Picture:
         """The window as it is to be seen on the screen. Raises ToolError."""
-        picture = Picture(*await self._on_screen("take_picture"))
-        return picture.crop(place.left, place.top, place.width, place.height)
+        return Picture(*await self._on_screen("take_window_picture", place.id))
 
-    async def _read_lines(self, place: ScreenWindow) -> list[TextLine]:
-        picture = await self.take_picture(place)
+    async def _read_lines(self, picture: Picture) -> list[TextLine]:
         return await anyio.to_thread.run_sync(read_lines, picture, abandon_on_cancel=True)
+
+
+def _key_of(line: TextLine, picture: Picture, place: ScreenWindow) -> PictureKey:
+    left = picture.left + line.left - place.left
+    return PictureKey(line.text, left, picture.top + line.top - place.top)
 
 
 def is_pictured(element: Element | None) -> bool:

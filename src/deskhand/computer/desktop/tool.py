@@ -141,6 +141,8 @@ class DesktopTool:
             return CallPreview("host")
         shown = _describe(chosen)
         if given.action == "use_app":
+            if chosen.window.is_pictured and not chosen.window.program:
+                raise ToolError("nobody can say which program this is: each action is asked about")
             program = quote(chosen.window.program or chosen.window.app)
             return CallPreview(
                 "host",
@@ -181,7 +183,10 @@ def make_source(window: Window) -> str:
 
 
 def _describe(chosen: Chosen) -> str:
-    shown = f"in the window {quote(chosen.window.shown_name)}"
+    window = chosen.window
+    shown = f"in the window {quote(window.shown_name)}"
+    if window.is_pictured:  # another one may have the same name
+        shown += f" of {quote(window.program or 'an unknown program')}, process {window.pid}"
     if chosen.onto is not None:
         shown = f"to {describe(chosen.onto)} {shown}"
     return f"{describe(chosen.element)} {shown}" if chosen.element is not None else shown
@@ -265,10 +270,14 @@ class _Step:
         mark = msgspec.json.encode(given).decode()
         try:
             await self._change(given, chosen)
-            changes = await self._show_changes()
         except ToolError as error:
             said = self._view.repeats.add(mark, self._state, failed=True)
             raise type(error)("; ".join([str(error), *said])) from error
+        try:
+            changes = await self._show_changes()
+        except ToolError as error:
+            changes = ""
+            self._notes.append(f"it was done; what is shown now cannot be told: {error}")
         self._notes += self._view.repeats.add(mark, self._state)
         return changes
 

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from Xlib import XK, X, display, error
-from Xlib.ext import xtest
+from Xlib.ext import res, xtest
 from Xlib.protocol import event as xevent
 from Xlib.support import connect
 
@@ -120,7 +120,7 @@ class X11Screen:
 
     @_on_display
     def list_windows(self) -> list[ScreenWindow]:
-        """All that the window manager shows, the lowest first."""
+        """All that the window manager has, also those that are hidden, the lowest first."""
         found = []
         for id_ in self._property(self._root, "_NET_CLIENT_LIST_STACKING") or ():
             window = self._display.create_resource_object("window", id_)
@@ -129,13 +129,13 @@ class X11Screen:
                 place = window.translate_coords(self._root, 0, 0)
             except error.XError:
                 continue
-            title = self._property(window, "_NET_WM_NAME") or b""
-            pid = self._property(window, "_NET_WM_PID")
+            title = self._property(window, "_NET_WM_NAME")
+            title = title or self._property(window, "WM_NAME") or b""
             found.append(
                 ScreenWindow(
                     int(id_),
-                    bytes(title).decode(errors="replace"),
-                    int(pid[0]) if pid is not None and len(pid) else 0,
+                    title if isinstance(title, str) else bytes(title).decode(errors="replace"),
+                    self._find_pid(int(id_)),
                     -place.x,
                     -place.y,
                     size.width,
@@ -143,6 +143,65 @@ class X11Screen:
                 )
             )
         return found
+
+    def _find_pid(self, id_: int) -> int:
+        """The process that shows it. What a window says of that itself may be another one's.
+        https://www.x.org/releases/current/doc/resourceproto/resproto.txt"""
+        if not self._display.has_extension("X-Resource"):
+            return 0
+        asked = [{"client": id_, "mask": res.LocalClientPIDMask}]
+        found = [list(each.value) for each in res.query_client_ids(self._display, asked).ids]
+        return int(found[0][0]) if found and found[0] else 0
+
+    # What covers what
+
+    def _list_tops(self) -> list[tuple[int, int, int, int, int]]:
+        """What lies on the screen, the lowest first: windows with their frames, menus and whatever
+        else takes clicks. Id, left, top, width and height of each."""
+        found = []
+        for each in self._root.query_tree().children:
+            try:
+                if each.get_attributes().map_state == X.IsViewable:
+                    size = each.get_geometry()
+                    edge = 2 * size.border_width
+                    place = size.x, size.y, size.width + edge, size.height + edge
+                    found.append((int(each.id), *place))
+            except error.XError:
+                continue  # it has gone meanwhile
+        return found
+
+    def _require_on_top(self, id_: int, left: int, top: int, width: int, height: int) -> None:
+        """Raises ToolError where something lies over this part of the screen that does not belong
+        to the window."""
+        frame = self._display.create_resource_object("window", id_)
+        while (parent := frame.query_tree().parent) != self._root:
+            if not parent:
+                raise ToolError("the window is not on the screen")
+            frame = parent
+        tops = self._list_tops()
+        ids = [each[0] for each in tops]
+        if frame.id not in ids:
+            raise ToolError("the window is not on the screen: focus it first")
+        for _, x, y, wide, high in tops[ids.index(frame.id) + 1 :]:
+            if x < left + width and left < x + wide and y < top + height and top < y + high:
+                raise ToolError("something covers the window there: focus it first")
+
+    @_on_display
+    def take_window_picture(self, id_: int) -> tuple[int, int, int, int, bytes]:
+        """What of this window is on the screen: its left, top, width and height there, and the
+        pixels as BGRX. Raises ToolError where another window covers any of it."""
+        window = self._display.create_resource_object("window", id_)
+        size, place = window.get_geometry(), window.translate_coords(self._root, 0, 0)
+        screen = self._root.get_geometry()
+        left, top = max(0, -place.x), max(0, -place.y)
+        width = min(screen.width, size.width - place.x) - left
+        height = min(screen.height, size.height - place.y) - top
+        if width <= 0 or height <= 0:
+            raise ToolError("nothing of the window is on the screen")
+        self._require_on_top(id_, left, top, width, height)
+        image = self._root.get_image(left, top, width, height, X.ZPixmap, 0xFFFFFFFF)
+        self._require_on_top(id_, left, top, width, height)
+        return left, top, width, height, bytes(image.data)
 
     @_on_display
     def find_active(self) -> int:
@@ -272,8 +331,10 @@ class X11Screen:
             spare.put_back()
 
     @_on_display
-    def click(self, x: int, y: int, button: int = 1, times: int = 1) -> None:
-        """Move the mouse there, and click."""
+    def click(self, x: int, y: int, button: int = 1, times: int = 1, inside: int = 0) -> None:
+        """Move the mouse there, and click; with `inside` only where that window is on top."""
+        if inside:
+            self._require_on_top(inside, x, y, 1, 1)
         with self._undisturbed():
             self._move(x, y)
             for _ in range(times):
@@ -281,8 +342,11 @@ class X11Screen:
                 self._fake(X.ButtonRelease, button)
 
     @_on_display
-    def drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
-        """Press the left button at one place, and let it go at the other."""
+    def drag(self, start: tuple[int, int], end: tuple[int, int], inside: int = 0) -> None:
+        """Press the left button at one place, and let it go at the other; with `inside` only where
+        that window is on top."""
+        for x, y in (start, end) if inside else ():
+            self._require_on_top(inside, x, y, 1, 1)
         with self._undisturbed():
             self._move(*start)
             self._fake(X.ButtonPress, 1)

@@ -136,6 +136,7 @@ async function loadFolders() {
   }
   try {
     const found = await get("/api/folders");
+    if (dragging.value) return schedulePlaces();
     archivedCount.value = found.archived;
     folders.value = found.folders;
     placesChanged.value += 1;
