@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..types.events import AnyEvent, AskedAside, MessageReceived, ModelReplied, Recorded, TurnEnded
+from ..types.events import (
+    AnyEvent,
+    AskedAside,
+    Hinted,
+    MessageReceived,
+    ModelReplied,
+    Recorded,
+    TurnEnded,
+)
 from ..types.messages import Usage
 
 
@@ -29,18 +37,25 @@ class FinishedTurn(msgspec.Struct, frozen=True):
 
 
 def find_turn_end(log: Sequence[Recorded], key: str) -> FinishedTurn | None:
-    """The end of the turn that took the message with this key in, or None while it goes on."""
+    """The end of the turn that took the message with this key in, or None while it goes on. An
+    answer that came in several replies is stitched together, as `next_step.answer_text` does."""
     inbox_id = 0
-    answer = ""
+    pieces: list[str] = []
     for recorded in log:
         event = recorded.event
         match event:
-            case MessageReceived() if event.external_id == key:
-                inbox_id = event.inbox_id
-            case ModelReplied(message=message) if inbox_id:
-                answer = "" if message.calls else message.text
-            case TurnEnded(answers=answers) if inbox_id and inbox_id in answers:
-                return FinishedTurn(recorded.n, event, event.said or answer)
+            case MessageReceived():
+                pieces = []
+                if event.external_id == key:
+                    inbox_id = event.inbox_id
+            case ModelReplied(message=message):
+                pieces = [] if message.calls else [*pieces, message.text]
+            case Hinted(why="schema"):
+                pieces = []
+            case TurnEnded(answers=answers):
+                if inbox_id and inbox_id in answers:
+                    return FinishedTurn(recorded.n, event, event.said or "".join(pieces))
+                pieces = []
             case _:
                 pass
     return None

@@ -39,7 +39,7 @@ async def judge_call(session: Session, call: OpenCall) -> Verdict:
     if call.answer is not None and not call.resumes:
         parts = tuple(part for part in call.answer.parts if isinstance(part, ResultPart))
         return ToolResult(call.call.id, parts)
-    if call.ask is not None:
+    if call.ask is not None:  # its time is over: open questions are not judged
         status, reason = approval.explain_unanswered(call.ask)
         began = f"; {UNCERTAIN}" if call.started and call.resumes else ""
         return make_failed_result(call, status, reason + began)

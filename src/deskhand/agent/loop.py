@@ -8,7 +8,7 @@ What is on disk when a step is over:
   the call took longer than a moment; results not yet
 - Transcribe: what was heard
 - Compact: the shorter context
-- Wait: everything, and when to wake the session
+- Wait: everything, with the question in the outbox, and when to wake the session
 - EndTurn: everything, with the answer in the outbox
 """
 
