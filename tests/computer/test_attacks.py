@@ -101,9 +101,8 @@ async def test_nothing_arrives(surfer: Surfer, attack: Attack) -> None:
         if each.headers.get("host", "").startswith("evil.test")
     ]
     assert [each for each in asked if each.startswith(attack.harm)] == []
-    for _ in range(20):  # where a page leads is told with the next look, if it came late
-        if conversation.refusals:
-            break
-        await anyio.sleep(0.1)
-        await conversation.call(action="look")
+    with anyio.move_on_after(20):  # where a page leads is told with the next look, if it came late
+        while not conversation.refusals:
+            await anyio.sleep(0.1)
+            await conversation.call(action="look")
     assert conversation.refusals, "something was to be stopped"

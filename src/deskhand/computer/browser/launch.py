@@ -23,6 +23,9 @@ _FLAGS = (
     "--disk-cache-size=33554432",
     f"--window-size={WIDTH},{HEIGHT}",
     "--hide-scrollbars",
+    # Without it, a click before the first picture of a page is dropped, and nobody is told.
+    # https://github.com/microsoft/playwright/issues/6100
+    "--allow-pre-commit-input",
     # All frames of a page are in one process, so that they are one tree. What keeps pages from
     # this machine is our sandbox, and from each other's accounts that each conversation has a
     # browser of its own.
