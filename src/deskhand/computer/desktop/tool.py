@@ -45,6 +45,7 @@ WINDOWS = Label("untrusted", OWNER_READERS, SOURCE)
 MAX_WAIT_S = 60.0
 MAX_TYPED_CHARS = 20_000
 MAX_TIMES = 50
+MAX_CLICKS = 3
 SCROLL_CLICKS = 5
 
 Action = Literal[
@@ -293,7 +294,9 @@ class _Step:
             case "press":
                 self._notes.append(f"done {await desktop.press(chosen)}")
             case "click":
-                await desktop.click(chosen, given.button, min(given.times or 1, 3))
+                if given.times > MAX_CLICKS:
+                    raise ToolError(f"an element is clicked at most {MAX_CLICKS} times at once")
+                await desktop.click(chosen, given.button, given.times or 1)
             case "scroll":
                 await desktop.scroll(chosen, given.direction, given.times or SCROLL_CLICKS)
             case "drag":

@@ -130,10 +130,7 @@ export function holdRows() {
 }
 
 async function loadFolders() {
-  if (dragging.value) {
-    schedulePlaces();
-    return;
-  }
+  if (dragging.value) return schedulePlaces();
   try {
     const found = await get("/api/folders");
     if (dragging.value) return schedulePlaces();
