@@ -140,6 +140,7 @@ UNFED: Final[dict[str, str]] = {
     "computer/browser/actions.py:has_foreign_frames": "addresses of at most 40 frames",
     "computer/desktop/desktop.py:Desktop.view_of": "drops the oldest of fifty",
     "computer/desktop/tool.py:_Step._launch": "a command that an agent writes",
+    "computer/desktop/x11.py:X11Screen._require_on_top": "the frames of a window, each in the next",
     "computer/desktop/x11.py:X11Screen._undisturbed": "events that the screen has sent",
     "tools/names.py:_is_hidden": "one character",
     "workspace/erase.py:erase_session": "as deep as sub-agents may be, five at most",

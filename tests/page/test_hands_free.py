@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -236,7 +235,7 @@ def test_what_is_said_answers_no_question(often: Browser, desk: Desk, signed: St
 def test_what_did_not_arrive_is_sent_again(
     often: Browser, desk: Desk, signed: StorageState
 ) -> None:
-    with opened(often, desk, signed, service_workers="block") as page:
+    with opened(often, desk, signed) as page:
         page.route("**/api/blobs?*", lambda route: route.abort(), times=1)
         button(page).click()
         expect(layer(page).get_by_text("What you said did not arrive.")).to_be_visible()
@@ -285,7 +284,7 @@ def test_without_an_engine_the_layer_says_what_is_missing(
 ) -> None:
     problems = {"hear_problem": "", "say_problem": "Nothing speaks here."}
 
-    with opened(often, desk, signed, service_workers="block") as page:
+    with opened(often, desk, signed) as page:
         me = page.request.get("/api/auth/me").json() | {"speech": problems}
         page.route("**/api/auth/me", lambda route: route.fulfill(json=me))
         page.reload()
@@ -317,8 +316,7 @@ def test_another_page_ends_it(once: Browser, desk: Desk, signed: StorageState) -
 def test_nothing_serious_stands_in_the_way(
     often: Browser, desk: Desk, signed: StorageState
 ) -> None:
-    options: dict[str, Any] = {"bypass_csp": True, "service_workers": "block"}
-    with opened(often, desk, signed, **options) as page:
+    with opened(often, desk, signed, bypass_csp=True) as page:
         page.evaluate(AXE.read_text())
         found: dict[str, list[str]] = {}
 

@@ -4,7 +4,7 @@ it."""
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect
+from playwright.sync_api import Browser, Page, Route, StorageState, ViewportSize, expect
 
 from .conftest import Desk, answer, say
 from .used import make_usage
@@ -125,6 +125,19 @@ def test_nothing_sticks_out_on_a_phone(browser: Browser, desk: Desk, signed: Sto
         context.close()
 
 
+CLOSE_AND_LOOK = """async () => {
+  document.querySelector(".panel-head button").click();
+  await new Promise((done) => setTimeout(done));
+  return document.activeElement.getAttribute("aria-label");
+}"""
+
+
+def test_a_panel_gives_the_focus_back_before_the_next_key(page: Page) -> None:
+    page.get_by_role("button", name="Options of this conversation").click()
+    page.get_by_role("complementary", name="This conversation").wait_for()
+    assert page.evaluate(CLOSE_AND_LOOK) == "Options of this conversation"
+
+
 def test_a_phone_shows_which_page_of_the_settings_is_open(page: Page) -> None:
     page.set_viewport_size(PHONE)
     tabs = page.get_by_role("navigation", name="Settings")
@@ -166,8 +179,22 @@ SHIFTS = """() => {
   new PerformanceObserver((list) => {
     for (const { value, hadRecentInput } of list.getEntries())
       if (!hadRecentInput) window.shifted += value;
-  }).observe({ type: "layout-shift" });
+  }).observe({ type: "layout-shift", buffered: true });
 }"""
+
+
+def test_nothing_moves_when_the_rest_of_the_first_page_comes(page: Page) -> None:
+    waiting: list[Route] = []
+    page.route("**/api/setup", lambda route: waiting.append(route))
+    page.reload()
+    page.get_by_role("navigation", name="Conversations").get_by_role("link").first.wait_for()
+    page.wait_for_function("document.fonts.status === 'loaded'")
+    (late,) = waiting
+    page.evaluate(SHIFTS)
+    late.continue_()
+    page.get_by_role("heading", name="What should we do?").wait_for()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100)))")
+    assert page.evaluate("window.shifted") == 0
 
 
 def test_a_panel_leaves_room_for_the_conversation(page: Page) -> None:

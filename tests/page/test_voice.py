@@ -70,7 +70,11 @@ def opened(
     talking: Browser, desk: Desk, signed: StorageState, script: str = "", **more: Any
 ) -> Iterator[Page]:
     made = talking.new_context(
-        storage_state=signed, base_url=desk.url, reduced_motion="reduce", **more
+        storage_state=signed,
+        base_url=desk.url,
+        reduced_motion="reduce",
+        service_workers="block",  # what passes through one is not seen by `page.route`
+        **more,
     )
     made.set_default_timeout(WAIT_MS)
     made.add_init_script(NOTE_SOUND + script)
@@ -201,7 +205,7 @@ def test_another_answer_takes_the_place_of_the_first(
 def test_a_recording_is_loaded_once_and_not_played_when_it_comes_late(
     talking: Browser, desk: Desk, signed: StorageState
 ) -> None:
-    with opened(talking, desk, signed, NOTE_ADDRESSES, service_workers="block") as page:
+    with opened(talking, desk, signed, NOTE_ADDRESSES) as page:
         late: list[Route] = []
         hold(page)
         expect(reading(page)).to_be_visible()
@@ -255,7 +259,7 @@ def test_a_recording_that_is_stopped_at_once_can_be_played_again(
 def test_a_recording_that_cannot_be_played_can_be_downloaded(
     talking: Browser, desk: Desk, signed: StorageState
 ) -> None:
-    with opened(talking, desk, signed, service_workers="block") as page:
+    with opened(talking, desk, signed) as page:
         hold(page)
         expect(spoken(page)).to_be_visible()
         page.route("**/api/blobs/sha256*", lambda route: route.fulfill(body="no sound"))
@@ -531,7 +535,7 @@ def test_nothing_is_offered_that_is_not_set_up(
     talking: Browser, desk: Desk, signed: StorageState
 ) -> None:
     speech = {"hear_problem": "Nothing hears here.", "say_problem": "Nothing speaks here."}
-    with opened(talking, desk, signed, service_workers="block") as page:
+    with opened(talking, desk, signed) as page:
         me = page.request.get("/api/auth/me").json() | {"speech": speech}
         page.route("**/api/auth/me", lambda route: route.fulfill(json=me))
         page.reload()
@@ -559,7 +563,7 @@ def test_the_settings_say_why_nobody_can_talk(
 ) -> None:
     script = "" if CANNOT_TALK[reason] else "delete window.MediaRecorder;"
 
-    with opened(talking, desk, signed, script, service_workers="block") as page:
+    with opened(talking, desk, signed, script) as page:
         me = page.request.get("/api/auth/me").json() | CANNOT_TALK[reason]
         page.route("**/api/auth/me", lambda route: route.fulfill(json=me))
         page.goto("/#/settings/voice")
@@ -581,7 +585,7 @@ def test_what_is_set_up_meanwhile_is_offered(
         found = route.fetch().json()
         route.fulfill(json=found if hears else {**found, "speech": deaf})
 
-    with opened(talking, desk, signed, service_workers="block") as page:
+    with opened(talking, desk, signed) as page:
         page.route("**/api/auth/me", answer_with)
         page.reload()
         expect(page.get_by_role("button", name="Attach files")).to_be_visible()
@@ -604,7 +608,7 @@ def test_what_is_set_up_meanwhile_is_offered(
 def test_nothing_serious_stands_in_the_way(
     talking: Browser, desk: Desk, signed: StorageState
 ) -> None:
-    with opened(talking, desk, signed, bypass_csp=True, service_workers="block") as page:
+    with opened(talking, desk, signed, bypass_csp=True) as page:
         found: dict[str, list[str]] = {}
         page.evaluate(AXE.read_text())
 

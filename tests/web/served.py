@@ -100,7 +100,9 @@ async def serving(  # noqa: PLR0913 -- what few tests need has a default
 ) -> AsyncIterator[Served]:
     """With `tools` None the agent has its real ones. `engine` hears and speaks. `config` are keys
     of the configuration, of which the channels are opened `with_platforms`."""
-    raw = {"defaults": {"models": ["scripted/echo"]}, **config}
+    # Each half hour the harvester asks the model too, and takes a reply that was for a turn.
+    quiet = {"memory": {"harvester": {"enabled": False}}}
+    raw = {"defaults": {"models": ["scripted/echo"]}, **quiet, **config}
     raw["web"] = {"port": 0, **config.get("web", {})}
     (home / "deskhand.yaml").write_bytes(msgspec.json.encode(raw))
     settings = read_settings(

@@ -240,6 +240,7 @@ function FirstVisit() {
   useEffect(() => {
     if (setup) asked.reload();
   }, [place]); // a model may have been chosen meanwhile
+  if (!known) return null; // drawn at once as it stays, so that nothing moves
   return html`
     <div class="empty first">
       <img src="/icon.svg" alt="" width="44" height="44" />
@@ -273,19 +274,16 @@ function FirstVisit() {
         `
       }
       <ul class="examples">
-        ${
-          known &&
-          (own?.length ? own : EXAMPLES).slice(0, 3).map(
-            ([title, text]) => html`
-                <li key=${title}>
-                  <button type="button" onClick=${() => sendMessage(text, [], "steer")}>
-                    <strong>${title}</strong>
-                    ${!setup?.demo && html`<span>${text}</span>`}
-                  </button>
-                </li>
-              `,
-          )
-        }
+        ${(own?.length ? own : EXAMPLES).slice(0, 3).map(
+          ([title, text]) => html`
+            <li key=${title}>
+              <button type="button" onClick=${() => sendMessage(text, [], "steer")}>
+                <strong>${title}</strong>
+                ${!setup?.demo && html`<span>${text}</span>`}
+              </button>
+            </li>
+          `,
+        )}
       </ul>
     </div>
   `;

@@ -3,7 +3,7 @@
 import { formatBytes } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { t } from "./language.js";
-import { html, useEffect, useRef, useState } from "./lib.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { Loaded, useFetch } from "./panels/parts.js";
 import { beside, closePreview } from "./preview.js";
 import { Body, FRAMED, Source } from "./preview-body.js";
@@ -201,7 +201,7 @@ function Dialog({ file, kind, children }) {
 
 /** Take the focus when it opens, and give it back when it closes. */
 function useFocus(take) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     take();
     return () => before?.isConnected && before.focus?.();

@@ -4,7 +4,7 @@ import { folded } from "../folded.js";
 import { IconButton } from "../icons.js";
 import { t } from "../language.js";
 import { useLazyComponent } from "../lazy-component.js";
-import { html, useEffect, useRef } from "../lib.js";
+import { html, useLayoutEffect, useRef } from "../lib.js";
 import { developer, drawer, panel, route } from "../state.js";
 
 const PANELS = {
@@ -23,8 +23,8 @@ export function SidePanel() {
   const [label, load] = PANELS[id] ?? [];
   const Drawn = useLazyComponent(id, load);
   const hidden = !developer.value && (id === "trace" || id === "time");
-  useEffect(() => {
-    const before = document.activeElement;
+  useLayoutEffect(() => {
+    const before = document.activeElement; // and back to it before the next key is pressed
     top.current?.focus({ preventScroll: true });
     return () => before?.isConnected && before.focus?.();
   }, [id]);
