@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 
 from deskhand.computer.desktop.bus import open_bus
+from deskhand.computer.desktop.clipboard import Clipboard
 from deskhand.computer.desktop.desktop import Chosen, Desktop
 from deskhand.computer.desktop.screen import open_virtual_screen
 from deskhand.computer.desktop.windows import Window
@@ -85,7 +86,7 @@ async def open_desk() -> AsyncIterator[Desk]:
             bus = await stack.enter_async_context(open_bus(address))
             screen = X11Screen(opened.environment["DISPLAY"], opened.cookie)
             stack.callback(screen.close)
-            desk = Desk(Desktop(bus, screen), opened.environment)
+            desk = Desk(Desktop(bus, screen, Clipboard(opened.environment)), opened.environment)
             try:
                 yield desk
             finally:

@@ -7,14 +7,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from io import BytesIO
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import pytest
+from PIL import Image as Pixels
 
 from deskhand.computer.desktop.desktop import KEYS_AT_ONCE, Chosen
 from deskhand.computer.desktop.host import DesktopConfig, DesktopHost
+from deskhand.computer.desktop.picture import encode_picture
+from deskhand.computer.desktop.x11 import X11Screen
 from deskhand.computer.elements import StaleRef
 from deskhand.types.errors import ToolError
 
@@ -126,6 +130,36 @@ async def test_a_tab_is_dragged_behind_another(desk: Desk, tmp_path: Path) -> No
     await desk.desktop.drag(Chosen(desk.window, tabs[0], tabs[1]))
     after = [each.name for each in await desk.all() if each.role == "tab"]
     assert after == ["second.txt", "first.txt"]
+
+
+async def test_each_button_is_framed_in_a_picture(desk: Desk) -> None:
+    """Also while a tooltip of the same program lies over them."""
+    await desk.start("galculator")
+    screen = desk.desktop._screen
+    assert isinstance(screen, X11Screen)
+    before = len(screen._list_tops())
+    seven = await desk.choose("button", "7")
+    place = await desk.desktop._find_screen_window(desk.window)
+    screen._move(*await desk.desktop._find_point(desk.window, seven.element, place))
+    with anyio.fail_after(20):
+        while len(screen._list_tops()) == before:
+            await anyio.sleep(0.1)
+    picture, marks = await desk.desktop.take_marked_picture(desk.view, desk.window)
+    assert (picture.width, picture.height) == (place.width, place.height)
+    assert seven.element is not None
+    (framed,) = [each for each in marks if each.ref == seven.element.ref]
+    assert 0 < framed.left < framed.left + framed.width < picture.width
+
+    size = picture.width, picture.height, picture.pixels
+    plain, drawn = (encode_picture(*size, marks=each) for each in ((), marks))
+    x, y = framed.left, framed.top + framed.height // 2
+    assert redness(drawn, x, y) > 40 > redness(plain, x, y)
+
+
+def redness(picture: bytes, x: int, y: int) -> int:
+    """How much more red than green this pixel is."""
+    red, green, _ = Pixels.open(BytesIO(picture)).crop((x, y, x + 1, y + 1)).tobytes()
+    return red - green
 
 
 async def test_a_window_is_closed_and_may_ask_first(desk: Desk) -> None:

@@ -17,7 +17,7 @@ from deskhand.testing.temporary_home import TemporaryHome, results, until, wait_
 from deskhand.types.errors import ToolError
 from deskhand.types.events import ToolFinished
 from deskhand.types.identity import Principal
-from deskhand.types.messages import Text, ToolResult
+from deskhand.types.messages import Image, Text, ToolResult
 from tests.tools.conftest import Hands, hands, room
 
 __all__ = ["hands", "room"]
@@ -120,3 +120,28 @@ async def test_errors_are_the_owners_too(desk: TemporaryHome) -> None:
         last = [each.event for each in await app.store.events("default/terminal:2")]
         results_ = [each.result for each in last if isinstance(each, ToolFinished)]
         assert {part.label.readers for part in results_[-1].parts} == {("role:owner",)}
+
+
+async def test_the_clipboard_is_read_and_filled_when_somebody_says_so(desk: TemporaryHome) -> None:
+    async with desk.running() as app:
+        question = await ask(desk, app, action="copy", text="Grüße")
+        assert 'Put "Grüße" on the clipboard' in question
+        assert await allow(desk, app) == "it is on the clipboard"
+        assert "Read what is on the clipboard" in await ask(desk, app, action="clipboard")
+        assert await allow(desk, app) == "Grüße"
+        last = [each.event for each in await app.store.events(SESSION)]
+        read = [each.result for each in last if isinstance(each, ToolFinished)][-1]
+        assert {part.label.source for part in read.parts} == {"desktop:the clipboard"}
+
+
+async def test_a_picture_of_a_window_shows_its_refs(desk: TemporaryHome) -> None:
+    async with desk.running() as app:
+        await ask(desk, app, action="launch", app="galculator")
+        shown = await allow(desk, app)
+        said = await desk.call(app, "desktop", action="screenshot", window="galculator")
+        count = sum(line.startswith("e") and " button " in line for line in shown.splitlines())
+        drawn = int(said.rpartition("]")[2].split()[0])
+        assert drawn > count > 20
+        last = [each.event for each in await app.store.events(SESSION)]
+        parts = [each.result for each in last if isinstance(each, ToolFinished)][-1].parts
+        assert [part.mime for part in parts if isinstance(part, Image)] == ["image/jpeg"]

@@ -8,6 +8,7 @@ from importlib import import_module
 
 import click
 
+from ..computer.desktop.clipboard import Clipboard
 from ..computer.desktop.host import INSTALL_COMMAND, is_installed
 from ..computer.desktop.picture_text import INSTALL_COMMAND as OCR_COMMAND
 from ..computer.desktop.picture_text import is_installed as is_ocr_installed
@@ -48,7 +49,13 @@ def status(config: str | None) -> None:
         fail(f"libraries that read desktops are missing: {INSTALL_COMMAND}", FAILED)
     if not is_ocr_installed():
         click.echo(f"windows of programs that tell nothing of them are not read: {OCR_COMMAND}")
-    if settings.config.desktop.screen == "virtual":
+    is_virtual = settings.config.desktop.screen == "virtual"
+    shown_on = (
+        {"PATH": settings.started_with.get("PATH", "")} if is_virtual else settings.started_with
+    )
+    if package := Clipboard(shown_on).find_missing():
+        click.echo(f"the clipboard is not used: sudo apt-get install {package}")
+    if is_virtual:
         missing = find_missing()
         click.echo("screen: one of its own, without a monitor")
         if missing:

@@ -14,11 +14,14 @@ import msgspec
 
 from ...types.errors import ToolError
 from ...types.labels import LOCAL, Label, join_labels
-from ..elements import Element, RefTable, StaleRef, describe, quote
+from ..elements import TARGET_ROLES, Element, RefTable, StaleRef, describe, quote
 from ..repeats import RepeatWatch
 from ..snapshot import SnapshotLine, list_lines
 from .base import SPI, Bus, DesktopScreen, NoAnswer, NodeKey, ScreenWindow
-from .pictured_windows import PicturedWindows, is_pictured
+from .clipboard import Clipboard
+from .picture import Mark
+from .picture_text import Picture
+from .pictured_windows import PicturedWindows, PictureKey, is_pictured
 from .window_tree import EDITABLE, PASSWORD_ROLE, Node, is_role, tidy_name
 from .windows import Window, WindowReader
 
@@ -39,6 +42,7 @@ MAX_KEYS = 50
 KEYS_AT_ONCE = 10
 """So many keys are pressed between two looks at where they go."""
 MAX_VIEWS = 50
+MAX_MARKS = 150
 _FOCUSED, _SELECTED = 12, 23
 MouseButton = Literal["left", "middle", "right"]
 BUTTONS: dict[MouseButton, int] = {"left": 1, "middle": 2, "right": 3}
@@ -90,7 +94,8 @@ class Chosen(msgspec.Struct, frozen=True):
 class Desktop:
     """One desktop. `windows` are those that were listed last."""
 
-    def __init__(self, bus: Bus, screen: DesktopScreen | None) -> None:
+    def __init__(self, bus: Bus, screen: DesktopScreen | None, clipboard: Clipboard) -> None:
+        self.clipboard = clipboard
         self._bus = bus
         self._reader = WindowReader(bus)
         self._screen = screen
@@ -314,19 +319,25 @@ class Desktop:
     async def _find_middle(
         self, node: Node, window: Window, place: ScreenWindow
     ) -> tuple[int, int]:
-        """Where it is on the screen. Raises ToolError where nothing of it can be seen."""
-        kind = 1 if window.toolkit == "GTK" else 0  # GTK 4 knows places in its window alone
-        left, top, width, height = map(
-            int, (await self._bus.call(node.key, _COMPONENT, "GetExtents", "u", kind))[0]
-        )
+        """The middle of it on the screen. Raises ToolError where nothing of it can be seen."""
+        left, top, width, height = await self._find_bounds(node.key, window, place)
         x, y = left + width // 2, top + height // 2
-        if kind:
-            x, y = x + place.left, y + place.top
         inside_x = place.left <= x < place.left + place.width
         inside_y = place.top <= y < place.top + place.height
         if width <= 0 or height <= 0 or not (inside_x and inside_y):
             raise ToolError("nothing of it can be seen in its window: scroll first")
         return x, y
+
+    async def _find_bounds(
+        self, key: NodeKey, window: Window, place: ScreenWindow
+    ) -> tuple[int, int, int, int]:
+        """Its left, top, width and height on the screen. Raises NoAnswer."""
+        kind = 1 if window.toolkit == "GTK" else 0  # GTK 4 knows places in its window alone
+        extents = (await self._bus.call(key, _COMPONENT, "GetExtents", "u", kind))[0]
+        left, top, width, height = map(int, extents)
+        if kind:
+            left, top = left + place.left, top + place.top
+        return left, top, width, height
 
     async def type_text(self, chosen: Chosen, text: str, *, append: bool) -> str:
         """Have it hold this text, and read it back. Returns how that was done. Raises ToolError
@@ -476,6 +487,39 @@ class Desktop:
         """The screen, as `DesktopScreen.take_picture`. Raises ToolError."""
         picture: tuple[int, int, bytes] = await self._on_screen("take_picture")
         return picture
+
+    async def take_marked_picture(
+        self, view: WindowView, window: Window
+    ) -> tuple[Picture, list[Mark]]:
+        """This window, and where in the picture the elements are that one may act on, MAX_MARKS at
+        most. Raises ToolError where another window covers any of it."""
+        root = await self.look(view, window)
+        place = await self._find_screen_window(window)
+        picture = await self._pictured.take_picture(place)
+        marks: list[Mark] = []
+        for element in root.walk():
+            if element.ref and element.role not in TARGET_ROLES:
+                marks += await self._find_mark(element, picture, window, place)
+            if len(marks) >= MAX_MARKS:
+                break
+        return picture, marks
+
+    async def _find_mark(
+        self, element: Element, picture: Picture, window: Window, place: ScreenWindow
+    ) -> list[Mark]:
+        """Its mark, or none where it is not to be seen in the picture."""
+        if isinstance(key := element.key, PictureKey):
+            left, top, width, height = place.left + key.left, place.top + key.top, 0, 0
+        else:
+            try:
+                bounds = await self._find_bounds(element.key, window, place)  # type: ignore[arg-type]
+            except NoAnswer:
+                return []
+            left, top, width, height = bounds
+            if width <= 0 or height <= 0:
+                return []
+        mark = Mark(element.ref, left - picture.left, top - picture.top, width, height)
+        return [mark] if mark.is_within(picture.width, picture.height) else []
 
     async def _on_screen(self, name: str, *arguments: Any) -> Any:
         """What this method of the screen returns. Raises ToolError."""

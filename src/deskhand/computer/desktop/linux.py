@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from ...types.errors import ToolError
 from .bus import open_bus
+from .clipboard import Clipboard
 from .desktop import Desktop
 from .screen import open_virtual_screen
 from .x11 import X11Screen
@@ -53,7 +54,7 @@ async def open_desktop(
     if name and not environment.get("WAYLAND_DISPLAY"):  # there it is for old programs alone
         screen = await anyio.to_thread.run_sync(partial(X11Screen, name, cookie))
         stack.callback(screen.close)
-    return Desktop(bus, screen), launch
+    return Desktop(bus, screen, Clipboard(environment)), launch
 
 
 def keep_desktop_variables(environment: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from hashlib import sha256
 from typing import Annotated, Literal
 from urllib.parse import quote as quote_url
@@ -40,6 +41,7 @@ from .windows import Window
 DESKTOP = "desktop"
 SOURCE = "desktop:"
 """So begins the source of what a program shows; its name follows."""
+CLIPBOARD = Label("untrusted", OWNER_READERS, f"{SOURCE}the clipboard")
 WINDOWS = Label("untrusted", OWNER_READERS, SOURCE)
 """That of the whole screen, and of an error, which may quote the titles of any."""
 MAX_WAIT_S = 60.0
@@ -63,9 +65,12 @@ Action = Literal[
     "screenshot",
     "launch",
     "close",
+    "clipboard",
+    "copy",
     "use_app",
 ]
 _LOOKING = frozenset(("windows", "look", "find", "wait", "screenshot"))
+_OF_NO_WINDOW = frozenset(("launch", "clipboard", "copy"))
 
 
 class DesktopArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,7 +78,7 @@ class DesktopArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ref: Annotated[str, msgspec.Meta(description="the element, such as e12")] = ""
     window: Annotated[str, msgspec.Meta(description="words of its program or title")] = ""
     text: Annotated[
-        str, msgspec.Meta(description="to type; to wait for; words in a name to find")
+        str, msgspec.Meta(description="to type; to copy; to wait for; words in a name to find")
     ] = ""
     append: Annotated[bool, msgspec.Meta(description="type: keep what is there")] = False
     keys: Annotated[str, msgspec.Meta(description="ctrl+s, Enter, Down Down")] = ""
@@ -97,8 +102,9 @@ _DESCRIPTION = (
     "Use the windows of this machine: list windows; look at one; find; press a ref or type into it "
     "(into the window, if it has none); click it with the mouse only where press is not enough "
     "(right, double); scroll a ref or a window; drag a ref to another; keys, in a ref or a window; "
-    "focus or close a window; wait for a text; screenshot; launch a program. Each action tells "
-    "what has changed. Ask once for the program of a window with use_app, so that not each action "
+    "focus or close a window; wait for a text; screenshot, of a window with its refs drawn in; "
+    "launch a program; clipboard reads it, copy puts a text there. Each action tells what has "
+    "changed. Ask once for the program of a window with use_app, so that not each action "
     "is asked about."
 )
 
@@ -133,6 +139,10 @@ class DesktopTool:
         else from outside."""
         try:
             given = decode_arguments(arguments, DesktopArguments, DESKTOP)
+            if given.action == "clipboard":
+                return CallPreview("host", "Read what is on the clipboard")
+            if given.action == "copy":
+                return CallPreview("host", f"Put {quote(given.text[:200])} on the clipboard")
             if given.action in (*_LOOKING, "launch"):
                 return None
             chosen = self._choose(given, session)
@@ -167,7 +177,7 @@ class DesktopTool:
         if "owner" not in context.principal.roles:
             raise ToolError("only an owner may have the desktop used: it is theirs")
         with label_errors(call_label(context), WINDOWS):
-            acts = given.action not in (*_LOOKING, "launch")
+            acts = given.action not in _LOOKING | _OF_NO_WINDOW
             asked = self._choose(given, context.session) if acts else None
             if acts and asked is None:
                 raise ToolError("look at the windows first")
@@ -217,19 +227,16 @@ class _Step:
             case "windows":
                 return await self._finish("", listed=True)
             case "look":
-                root = await desktop.look(view, self._window_to_see(given))
-                view.lines = list_lines(root)
-                if not given.ref:
-                    return await self._finish(render_snapshot(root))
-                seen = desktop.peek(given.ref)
-                if seen is None:
-                    raise ToolError(f"there is no {given.ref[:20]!r} now: look again")
-                return await self._finish(f"{render_element(seen[0])}\n{render_snapshot(seen[0])}")
+                return await self._look(given)
             case "find":
                 await desktop.look(view, self._window_to_see(given))
                 return await self._finish(render_found(self._view.root, given.role, given.text))
             case "screenshot":
-                return await self._take_screenshot()
+                return await self._take_screenshot(given)
+            case "clipboard":
+                return await self._read_clipboard()
+            case "copy":
+                return await self._copy(given.text)
             case "wait":
                 await self._wait(given)
                 return await self._finish(await self._show_changes())
@@ -243,6 +250,17 @@ class _Step:
                 if given.action == "use_app":
                     return self._allow(chosen)
                 return await self._finish(await self._act(given, chosen))
+
+    async def _look(self, given: DesktopArguments) -> Done:
+        desktop, view = self._desktop, self._view
+        root = await desktop.look(view, self._window_to_see(given))
+        view.lines = list_lines(root)
+        if not given.ref:
+            return await self._finish(render_snapshot(root))
+        seen = desktop.peek(given.ref)
+        if seen is None:
+            raise ToolError(f"there is no {given.ref[:20]!r} now: look again")
+        return await self._finish(f"{render_element(seen[0])}\n{render_snapshot(seen[0])}")
 
     def _window_to_see(self, given: DesktopArguments) -> Window:
         """The window to look at: that of the words or the ref, else the one that was looked at,
@@ -379,14 +397,43 @@ class _Step:
         shown = _escape_lines([*lines, text])
         return await make_bounded_result(shown, self._context, label)
 
-    async def _take_screenshot(self) -> Done:
+    async def _take_screenshot(self, given: DesktopArguments) -> Done:
+        """The screen; or a window, with the refs of what can be acted on drawn in."""
+        if given.ref or given.window:
+            return await self._take_marked_screenshot(self._window_to_see(given))
         width, height, pixels = await self._desktop.take_picture()
         data = await anyio.to_thread.run_sync(encode_picture, width, height, pixels)
-        blob = await self._context.reach.host.put_blob(data)
         done = await self._finish("", listed=True)
-        picture = Image(blob, "image/jpeg", "screen.jpg", self._label(self._desktop.windows))
+        return await self._add_picture(done, data, self._label(self._desktop.windows))
+
+    async def _take_marked_screenshot(self, window: Window) -> Done:
+        picture, marks = await self._desktop.take_marked_picture(self._view, window)
+        self._view.lines = list_lines(self._view.root)
+        size = picture.width, picture.height, picture.pixels
+        data = await anyio.to_thread.run_sync(partial(encode_picture, *size, marks=marks))
+        done = await self._finish(f"{len(marks)} refs are drawn in the picture")
+        return await self._add_picture(done, data, self._label([window]))
+
+    async def _add_picture(self, done: Done, data: bytes, label: Label) -> Done:
+        blob = await self._context.reach.host.put_blob(data)
+        picture = Image(blob, "image/jpeg", "screen.jpg", label)
         parts: tuple[ResultPart, ...] = (*done.parts, picture)
         return replace(done, parts=parts)
+
+    # The clipboard
+
+    async def _read_clipboard(self) -> Done:
+        text = await self._desktop.clipboard.read()
+        label = join_labels((call_label(self._context), CLIPBOARD))
+        if not text:
+            return Done((Text("there is no text on the clipboard", label),))
+        return await make_bounded_result(escape_invisible(text), self._context, label)
+
+    async def _copy(self, text: str) -> Done:
+        if len(text) > MAX_TYPED_CHARS:
+            raise ToolError(f"at most {MAX_TYPED_CHARS:,} characters are copied at once")
+        await self._desktop.clipboard.write(_need(text, "text"))
+        return Done((Text("it is on the clipboard", call_label(self._context)),))
 
 
 def _escape_lines(lines: list[str]) -> str:

@@ -171,8 +171,8 @@ class X11Screen:
         return found
 
     def _require_on_top(self, id_: int, left: int, top: int, width: int, height: int) -> None:
-        """Raises ToolError where something lies over this part of the screen that does not belong
-        to the window."""
+        """Raises ToolError where something lies over this part of the screen that is not of the
+        window's process, as its menus and tooltips are."""
         frame = self._display.create_resource_object("window", id_)
         while (parent := frame.query_tree().parent) != self._root:
             if not parent:
@@ -182,8 +182,10 @@ class X11Screen:
         ids = [each[0] for each in tops]
         if frame.id not in ids:
             raise ToolError("the window is not on the screen: focus it first")
-        for _, x, y, wide, high in tops[ids.index(frame.id) + 1 :]:
-            if x < left + width and left < x + wide and y < top + height and top < y + high:
+        own = self._find_pid(id_)
+        for each, x, y, wide, high in tops[ids.index(frame.id) + 1 :]:
+            covers = x < left + width and left < x + wide and y < top + height and top < y + high
+            if covers and not (own and self._find_pid(each) == own):
                 raise ToolError("something covers the window there: focus it first")
 
     @_on_display
