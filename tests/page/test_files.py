@@ -192,7 +192,9 @@ def test_one_preview_for_every_file(strict: Page, workspace: Path) -> None:
     (workspace / "trip" / "notes.md").unlink()
     expect(opened("notes.md")).to_contain_text("notes.md is not there any more.")
     page.set_viewport_size({"width": 390, "height": 844})
-    box = preview(page).bounding_box()
+    covering = page.get_by_role("dialog", name="Preview of")
+    covering.wait_for()
+    box = covering.bounding_box()
     assert box == {"x": 0, "y": 0, "width": 390, "height": 844}
     assert said == [] and all(url.startswith(page.url.partition("#")[0]) for url in asked)
 
@@ -324,9 +326,15 @@ def test_the_conversation_can_be_used_beside_a_file(page: Page, workspace: Path)
     expect(pane.locator("code")).to_contain_text("3.14")
     call(page, "edit_file", path="area.py", edits=[{"old": "3.14", "new": "math.pi"}])
     expect(pane.locator("code")).to_contain_text("math.pi")
+    page.evaluate("""() => {
+      const draw = window.requestAnimationFrame;
+      window.requestAnimationFrame = (run) => setTimeout(() => draw(run), 1000);
+    }""")
+    call(page, "edit_file", path="area.py", edits=[{"old": "math.pi", "new": "math.tau / 2"}])
+    expect(pane.locator("code")).to_contain_text("math.tau / 2")
     page.keyboard.press("Escape")
     expect(pane).to_have_count(0)
     page.get_by_role("button", name="the area").click()
-    expect(pane.locator("code")).to_contain_text("math.pi")
+    expect(pane.locator("code")).to_contain_text("math.tau / 2")
     page.get_by_role("link", name="New conversation").click()
     expect(pane).to_have_count(0)

@@ -65,7 +65,7 @@ def test_conversations_are_dragged_into_folders(page: Page) -> None:
     page.locator(".did").wait_for()
     page.wait_for_load_state("networkidle")
     row = section(page, "Today").get_by_role("link", name="about the sail")
-    row.drag_to(folder)
+    row.drag_to(folder, steps=5)  # as a hand does
     expect(folder).to_have_accessible_name("Boats 2")
     expect(row).to_have_count(0)
     folder.click()
@@ -76,7 +76,8 @@ def test_conversations_are_dragged_into_folders(page: Page) -> None:
     expect(section(page, "Folders").get_by_role("link")).to_have_text(
         ["about the sail", "about the boat"]
     )
-    inside.drag_to(section(page, "Today").get_by_role("link", name="something else"))
+    target = section(page, "Today").get_by_role("link", name="something else")
+    inside.drag_to(target, steps=5)
     expect(row).to_be_visible()
     expect(folder).to_have_accessible_name("Boats 1")
     page.get_by_role("button", name="Folder menu").click()

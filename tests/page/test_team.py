@@ -29,7 +29,7 @@ def test_a_task_is_assigned_on_the_board_and_done(page: Page) -> None:
     board = page.get_by_role("dialog", name="Board of the team")
     to_do = board.get_by_role("region", name="To do")
     expect(to_do.locator(".card")).to_have_count(2)
-    to_do.locator(".card-title").first.drag_to(board.get_by_label("ann", exact=True))
+    to_do.locator(".card-title").first.drag_to(board.get_by_label("ann", exact=True), steps=5)
     done = board.get_by_role("region", name="Done")
     expect(done.locator(".card")).to_contain_text("Read the letters")
     expect(to_do.locator(".card")).to_have_count(1)

@@ -71,6 +71,9 @@ class FileSnapshot(msgspec.Struct, array_like=True, gc=False):
 
 
 Commit = Callable[[Sequence[Change]], Awaitable[object]]
+FolderTimes = dict[str, tuple[int, int]]
+"""Of each folder that was looked into, by its path: its inode, and when a name in it, or its mode,
+was changed last. The workspace itself is ''."""
 
 
 class FileSnapshots:
@@ -96,6 +99,7 @@ class FileSnapshots:
         self.entries: dict[str, FileSnapshot] = {}
         self.skipped_folders: tuple[str, ...] = ()
         """The folders into which the last look did not go."""
+        self._folder_times: FolderTimes | None = None
         self.running: list[RunningEffect] = []
         self.programs_begun = 0
         """How many programs have begun to run here, those that are over too."""
@@ -151,6 +155,7 @@ class FileSnapshots:
             self._load()
             walk = _Walk(self, root)
             walk.run()
+            self._folder_times = walk.folder_times
             self.skipped_folders = tuple(walk.unlooked)
             gone = (
                 self.entries.keys() - walk.found
@@ -175,12 +180,43 @@ class FileSnapshots:
             return False
         try:
             began = time.monotonic_ns()
-            walk = _Walk(self, root, peek=True)
-            walk.run()
+            same = self._has_same_times(root) or self._has_same_names(root)
             self._slow = 10 * (time.monotonic_ns() - began > SLOW_NS)
-            return not walk.differs and len(walk.found) == len(self.entries)
+            return same
         finally:
             self.lock.release()
+
+    def _has_same_times(self, root: int) -> bool:
+        """Whether each known name, and each folder, is as it was at the last look: a folder has a
+        new time as soon as a name comes or goes. It costs half of a walk."""
+        times = self._folder_times
+        if times is None:
+            return False
+        try:
+            if _folder_time(os.fstat(root)) != times[""]:
+                return False
+            for path, was in self.entries.items():
+                now = os.stat(path, dir_fd=root, follow_symlinks=False)
+                if not stat.S_ISDIR(was.mode):
+                    same = was.settled and _is_same(was, now)
+                elif path in times:
+                    same = times[path] == _folder_time(now)
+                else:  # nobody looks into it
+                    same = was.mode == now.st_mode
+                if not same:
+                    return False
+        except OSError:
+            return False
+        return True
+
+    def _has_same_names(self, root: int) -> bool:
+        """Whether a walk finds what the last look found."""
+        walk = _Walk(self, root, peek=True)
+        walk.run()
+        if walk.differs or len(walk.found) != len(self.entries):
+            return False
+        self._folder_times = walk.folder_times
+        return True
 
     def scan_paths(self, root: int, paths: Sequence[str]) -> list[ChangedPath]:
         """The same for these paths alone."""
@@ -420,6 +456,7 @@ class FileSnapshots:
         if self._loaded:
             return
         self._loaded = True
+        self._folder_times = None
         make_private_folder(self.folder)
         try:
             known = msgspec.msgpack.decode(
@@ -435,6 +472,10 @@ class FileSnapshots:
 def _now_ns() -> int:
     """The time that the kernel gives to files: no other can be compared with theirs."""
     return time.clock_gettime_ns(time.CLOCK_REALTIME)
+
+
+def _folder_time(status: os.stat_result) -> tuple[int, int]:
+    return status.st_ino, status.st_ctime_ns
 
 
 def _is_same(was: FileSnapshot, status: os.stat_result) -> bool:
@@ -455,11 +496,16 @@ class _Walk:
         self.differs = False
         self._shadow = shadow
         self._root = root
-        self._device = os.fstat(root).st_dev
+        status = os.fstat(root)
+        self._device = status.st_dev
+        self._began_ns = _now_ns()
         self.found: set[str] = set()
         self.fresh: list[tuple[str, FileSnapshot]] = []
         self.unlooked: list[str] = []
+        self.folder_times: FolderTimes | None = {}
+        """Those of this walk; None where one of them may change again without a new time."""
         self._todo = [""]
+        self._note_folder("", status)
 
     def run(self) -> None:
         self._shadow.cut = False
@@ -484,6 +530,12 @@ class _Walk:
             finally:
                 os.close(descriptor)
 
+    def _note_folder(self, path: str, status: os.stat_result) -> None:
+        if self._began_ns - status.st_ctime_ns < SETTLED_NS:
+            self.folder_times = None
+        elif self.folder_times is not None:
+            self.folder_times[path] = _folder_time(status)
+
     def _scan_folder(self, descriptor: int, prefix: str) -> None:
         known = self._shadow.entries
         found = self.found
@@ -501,6 +553,7 @@ class _Walk:
                 if status.st_mode & 0o170000 == is_folder:
                     if status.st_dev == device and not is_generated_folder(path):
                         self._todo.append(path)
+                        self._note_folder(path, status)
                     else:
                         self.unlooked.append(path)
                     if was is not None and was.mode == status.st_mode:
@@ -523,6 +576,7 @@ class _Walk:
 
     def _skip_folder(self, folder: str) -> None:
         """What cannot be looked at is taken to be as it was."""
+        self.folder_times = None
         self.unlooked.append(folder)
         self.found |= {
             path for path in self._shadow.entries if path.startswith(f"{folder}/") or not folder

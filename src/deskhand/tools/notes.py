@@ -211,6 +211,7 @@ class RunningNotes:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._descriptor = -1
+        self._name = ""
         self._leftover: list[tuple[int, Path]] = []
 
     def write(self, running: Iterable[RunningEffect]) -> None:
@@ -220,7 +221,8 @@ class RunningNotes:
             if not notes:
                 return
             make_private_folder(self._folder)
-            self._descriptor = _create_locked_file(self._folder)
+            self._descriptor, path = _create_locked_file(self._folder)
+            self._name = path.name
         # What a longer one leaves behind it is not read.
         os.pwrite(self._descriptor, _encode(notes) + b"\n", 0)
 
@@ -245,14 +247,12 @@ class RunningNotes:
         found = list[RunningEffect]()
         try:
             with os.scandir(self._folder) as entries:
-                paths = [entry.path for entry in entries]
+                paths = [entry.path for entry in entries if entry.name != self._name]
         except OSError:
             return found
-        own = os.fstat(self._descriptor).st_ino if self._descriptor >= 0 else 0
         for path in sorted(paths):
             with suppress(OSError, ValueError, RecursionError), open(path, "rb") as file:  # noqa: PTH123 -- asked often
-                if os.fstat(file.fileno()).st_ino != own:
-                    found += _decode_notes(file.readline())
+                found += _decode_notes(file.readline())
         return found
 
     def delete_leftover(self) -> None:
@@ -266,17 +266,17 @@ class RunningNotes:
         """Nothing runs any more."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
-            self._descriptor = -1
+            self._descriptor, self._name = -1, ""
 
 
-def _create_locked_file(folder: Path) -> int:
+def _create_locked_file(folder: Path) -> tuple[int, Path]:
     """A new file there, locked by us and by nobody before us: who takes it for one that was left
     removes it."""
     while True:
-        held, _ = tempfile.mkstemp(prefix=f"{os.getpid()}-", dir=folder)
+        held, path = tempfile.mkstemp(prefix=f"{os.getpid()}-", dir=folder)
         fcntl.flock(held, fcntl.LOCK_EX)
         if os.fstat(held).st_nlink:
-            return held
+            return held, Path(path)
         os.close(held)
 
 

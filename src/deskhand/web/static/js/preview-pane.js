@@ -3,7 +3,7 @@
 import { formatBytes } from "./format.js";
 import { Icon, IconButton } from "./icons.js";
 import { t } from "./language.js";
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
+import { html, useEffect, useRef, useState } from "./lib.js";
 import { Loaded, useFetch } from "./panels/parts.js";
 import { beside, closePreview } from "./preview.js";
 import { Body, FRAMED, Source } from "./preview-body.js";
@@ -56,10 +56,10 @@ export function Pane({ file }) {
   const view = file.view ?? found.data;
   const views = view ? listViews(file, view) : [];
   const shown = chosen || (file.at?.line && views.includes("source") ? "source" : views[0]);
-  const open = talk.value.open;
+  const { open, turns } = talk.value;
   useEffect(() => {
     if (!open && view && shown !== "edit") found.reload(); // the agent may have changed it
-  }, [open]);
+  }, [open, turns.length]); // a short turn begins and ends between two frames
   const drawn = view?.drawable && shown === "pages";
   const kind = drawn
     ? "of-pdf"
@@ -201,7 +201,7 @@ function Dialog({ file, kind, children }) {
 
 /** Take the focus when it opens, and give it back when it closes. */
 function useFocus(take) {
-  useLayoutEffect(() => {
+  useEffect(() => {
     const before = document.activeElement;
     take();
     return () => before?.isConnected && before.focus?.();

@@ -15,10 +15,10 @@ const PICTURE = /\.(?:png|jpe?g|gif|webp|avif|svg)$/i;
 
 export function Gallery() {
   const found = useFetch(sessionPath(route.value.name, "/files"));
-  const open = talk.value.open;
+  const { open, turns } = talk.value;
   useEffect(() => {
     if (!open) found.reload();
-  }, [open]);
+  }, [open, turns.length]); // a short turn begins and ends between two frames
   return html`
     <${Loaded} result=${found} what=${t("files")}>
       ${(made) => {

@@ -3,7 +3,7 @@
 import { call, sessionPath } from "../api.js";
 import { formatDateTime } from "../format.js";
 import { t } from "../language.js";
-import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../lib.js";
+import { html, signal, useEffect, useRef, useState } from "../lib.js";
 import { announce, attempt, hasScope, sessionHref } from "../state.js";
 import { ConfirmButton, Empty, Loaded, submitFields, useFetch } from "./parts.js";
 import { Suggestion } from "./suggestion.js";
@@ -95,7 +95,7 @@ function Teammate({ mate, name, reload }) {
 
 function Board({ name, found }) {
   const box = useRef();
-  useLayoutEffect(() => {
+  useEffect(() => {
     const before = document.activeElement;
     box.current.showModal();
     return () => before?.isConnected && before.focus?.();
