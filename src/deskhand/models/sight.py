@@ -3,7 +3,7 @@ model does not see, its answer begins with that, so that nobody believes that it
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -126,8 +126,13 @@ class Sighted:
         self._sees = False
         self.selective = is_selective(blind)
 
-    async def reply(self, request: Request) -> AsyncGenerator[Item, None]:
+    def reply(self, request: Request) -> AsyncIterator[Item]:
         """See Model.reply."""
+        if self._sees or not request.encoded.look_through(request.messages).has_pictures:
+            return self.inner.reply(request)
+        return self._reply_unseeing(request)
+
+    async def _reply_unseeing(self, request: Request) -> AsyncGenerator[Item, None]:
         await self._find_out(request)
         unseen = self._list_unseen(request)
         note = render_blind_note(self._name, unseen) if unseen else ""
