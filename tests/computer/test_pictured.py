@@ -10,6 +10,7 @@ import pytest
 from Xlib import Xatom
 
 from deskhand.computer.desktop.desktop import Chosen
+from deskhand.computer.desktop.picture import Mark, encode_picture
 from deskhand.computer.desktop.picture_text import MAX_LINES, TextLine, parse_lines
 from deskhand.computer.desktop.x11 import X11Screen
 from deskhand.computer.elements import Element, StaleRef
@@ -58,6 +59,12 @@ def test_lines_of_a_table(rows: list[str], lines: list[str]) -> None:
 def test_a_place_is_told_in_pixels_of_the_picture() -> None:
     (line,) = parse_lines("\n".join([HEAD, row(1, 100, 40, "96", "Save", top=60)]))
     assert line == TextLine("Save", 50, 30, 20, 10)
+
+
+def test_a_frame_ends_with_the_picture() -> None:
+    """Whatever size a program says that something has: it would be drawn pixel by pixel."""
+    huge = Mark("e1", -(1 << 30), -(1 << 30), (1 << 31) - 1, (1 << 31) - 1)
+    assert encode_picture(20, 20, bytes(20 * 20 * 4), marks=[huge] * 100).startswith(b"\xff\xd8")
 
 
 def test_a_picture_full_of_words_is_cut() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from deskhand.store.blobs import Blobs
-from deskhand.tools.file_snapshots import SETTLED_NS, FileSnapshots
+from deskhand.tools.file_snapshots import SECOND_NS, SETTLED_NS, FileSnapshots, _Walk
 from deskhand.types.commit import Change
 
 QUIET_S = SETTLED_NS / 1e9 + 0.03
@@ -129,6 +129,30 @@ def test_what_another_process_knew_is_looked_at(workspace: Workspace) -> None:
     workspace.shadow.forget_recovery()
     workspace.shadow._load()
     assert not workspace.shadow._has_same_times(workspace.root)
+
+
+def test_what_lies_in_a_folder_that_nobody_looks_into_is_looked_for(workspace: Workspace) -> None:
+    """After it was looked at by its name: a walk does not find it."""
+    workspace.settle()
+    workspace.shadow.scan_paths(workspace.root, ["node_modules", "node_modules/x"])
+    assert not workspace.shadow._has_same_times(workspace.root)
+    assert not workspace.shadow.is_unchanged(workspace.root)
+    workspace.settle()
+
+
+def test_a_folder_that_was_another_disk_is_looked_into(workspace: Workspace) -> None:
+    workspace.settle()
+    times = workspace.shadow._folder_times
+    assert times is not None
+    del times["b"]  # as where something was mounted on it at the last look
+    assert not workspace.shadow._has_same_times(workspace.root)
+
+
+def test_times_of_whole_seconds_tell_nothing(workspace: Workspace) -> None:
+    walk = _Walk(workspace.shadow, workspace.root)
+    walk.folder_times = {}
+    walk._note_folder("b", (7, 1_000 * SECOND_NS))
+    assert walk.folder_times is None
 
 
 def test_it_says_what_a_walk_says(workspace: Workspace) -> None:

@@ -60,7 +60,10 @@ class Wire(ABC):
                 for delta in deltas:
                     yield delta
                 if fault is not None:
-                    raise fault
+                    try:
+                        raise fault
+                    finally:
+                        del fault  # it holds this frame, and with it the request
         for item in reading.close():
             yield item
 

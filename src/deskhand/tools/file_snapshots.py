@@ -37,6 +37,7 @@ SETTLED_NS = 50_000_000
 """A file that was changed this short before it was read may be changed again without a new time: it
 is read again."""
 MAX_NAMES = 200_000
+SECOND_NS = 1_000_000_000
 DAY_NS = 86_400_000_000_000
 MAX_INLINE_NAMES = 200
 SLOW_NS = 3_000_000
@@ -193,7 +194,8 @@ class FileSnapshots:
         if times is None:
             return False
         try:
-            if _folder_time(os.fstat(root)) != times[""]:
+            here = os.fstat(root)
+            if _folder_time(here) != times[""]:
                 return False
             for path, was in self.entries.items():
                 now = os.stat(path, dir_fd=root, follow_symlinks=False)
@@ -201,8 +203,9 @@ class FileSnapshots:
                     same = was.settled and _is_same(was, now)
                 elif path in times:
                     same = times[path] == _folder_time(now)
-                else:  # nobody looks into it
-                    same = was.mode == now.st_mode
+                else:  # nobody looks into it, as long as it is what it was
+                    is_other_disk = now.st_dev != here.st_dev
+                    same = was.mode == now.st_mode and (is_other_disk or is_generated_folder(path))
                 if not same:
                     return False
         except OSError:
@@ -245,6 +248,9 @@ class FileSnapshots:
                 if now.state != before:
                     changed.append(ChangedPath(path, before, now.state))
             self._update_entries(fresh, gone)
+            times = self._folder_times or {}
+            if any(path.rpartition("/")[0] not in times for path in fresh):
+                self._folder_times = None  # of what lies there, no folder tells
             return changed
 
     def _update_entries(
@@ -505,7 +511,7 @@ class _Walk:
         self.folder_times: FolderTimes | None = {}
         """Those of this walk; None where one of them may change again without a new time."""
         self._todo = [""]
-        self._note_folder("", status)
+        self._note_folder("", _folder_time(status))
 
     def run(self) -> None:
         self._shadow.cut = False
@@ -530,11 +536,13 @@ class _Walk:
             finally:
                 os.close(descriptor)
 
-    def _note_folder(self, path: str, status: os.stat_result) -> None:
-        if self._began_ns - status.st_ctime_ns < SETTLED_NS:
+    def _note_folder(self, path: str, noted: tuple[int, int]) -> None:
+        _, changed_ns = noted
+        is_coarse = changed_ns % SECOND_NS == 0  # as on disks that keep whole seconds
+        if is_coarse or self._began_ns - changed_ns < SETTLED_NS:
             self.folder_times = None
         elif self.folder_times is not None:
-            self.folder_times[path] = _folder_time(status)
+            self.folder_times[path] = noted
 
     def _scan_folder(self, descriptor: int, prefix: str) -> None:
         known = self._shadow.entries
@@ -553,7 +561,7 @@ class _Walk:
                 if status.st_mode & 0o170000 == is_folder:
                     if status.st_dev == device and not is_generated_folder(path):
                         self._todo.append(path)
-                        self._note_folder(path, status)
+                        self._note_folder(path, _folder_time(status))
                     else:
                         self.unlooked.append(path)
                     if was is not None and was.mode == status.st_mode:

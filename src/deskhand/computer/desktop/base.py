@@ -88,7 +88,7 @@ class DesktopScreen(Protocol):
 
     def take_window_picture(self, id_: int) -> tuple[int, int, int, int, bytes]:
         """What of this window is on the screen: its left, top, width and height there, and the
-        pixels as BGRX. Raises ToolError where another window covers any of it."""
+        pixels as BGRX. Raises ToolError where a window of another process covers any of it."""
         ...
 
     def click(self, x: int, y: int, button: int = 1, times: int = 1, inside: int = 0) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import anyio
 import msgspec
@@ -62,27 +63,32 @@ class Clipboard:
     async def read(self) -> str:
         """Its text, cut behind MAX_BYTES; '' where there is none. What a password manager has put
         there is not read."""
-        status, said = await self._run(self._commands.types)
-        types = set(said.decode(errors="replace").split()) if status == 0 else set[str]()
-        if SECRET_TYPE in types:
-            raise ToolError("a password manager has filled the clipboard: it is not read")
-        if TEXT_TYPES.isdisjoint(types):
+        if TEXT_TYPES.isdisjoint(await self._list_types()):
             return ""
         status, said = await self._run(self._commands.read)
         if status != 0:
             raise ToolError("the program that has filled the clipboard does not give its text")
+        await self._list_types()  # it may have been filled anew meanwhile
         return said.decode(errors="replace")
+
+    async def _list_types(self) -> set[str]:
+        status, said = await self._run(self._commands.types)
+        types = set(said.decode(errors="replace").split()) if status == 0 else set[str]()
+        if SECRET_TYPE in types:
+            raise ToolError("a password manager has filled the clipboard: it is not read")
+        return types
 
     async def write(self, text: str) -> None:
         """Put a text there, and read it back. It stays until something else is put there, also when
         we end."""
         status, _ = await self._run(self._commands.write, text.encode())
-        if status == 0:
-            with anyio.move_on_after(ANSWER_S):
-                while await self.read() != text:  # noqa: ASYNC110 -- it is taken a moment later
-                    await anyio.sleep(POLL_S)
-                return
-        raise ToolError("the clipboard did not take it")
+        if status != 0:
+            raise ToolError("the clipboard did not take it")
+        with anyio.move_on_after(ANSWER_S):
+            while await self.read() != text:  # noqa: ASYNC110 -- it is taken a moment later
+                await anyio.sleep(POLL_S)
+            return
+        raise ToolError("the clipboard holds something else now: read it before you paste")
 
     async def _run(self, command: Sequence[str], given: bytes | None = None) -> tuple[int, bytes]:
         """Its exit code, and with nothing `given` what it says."""
@@ -103,7 +109,8 @@ class Clipboard:
             said = bytearray()
             with anyio.move_on_after(ANSWER_S):
                 if process.stdin is not None:
-                    await process.stdin.send(given or b"")
+                    with suppress(anyio.BrokenResourceError):  # it has ended: its exit code tells
+                        await process.stdin.send(given or b"")
                     await process.stdin.aclose()
                 if process.stdout is not None:
                     async for piece in process.stdout:

@@ -23,7 +23,7 @@ from .picture import Mark
 from .picture_text import Picture
 from .pictured_windows import PicturedWindows, PictureKey, is_pictured
 from .window_tree import EDITABLE, PASSWORD_ROLE, Node, is_role, tidy_name
-from .windows import Window, WindowReader
+from .windows import WRONG_SHAPES, Window, WindowReader
 
 PRESS_ACTIONS = (
     *("click", "press", "activate", "invoke", "toggle", "open", "jump", "dodefault"),
@@ -43,6 +43,7 @@ KEYS_AT_ONCE = 10
 """So many keys are pressed between two looks at where they go."""
 MAX_VIEWS = 50
 MAX_MARKS = 150
+MARKS_S = 5.0
 _FOCUSED, _SELECTED = 12, 23
 MouseButton = Literal["left", "middle", "right"]
 BUTTONS: dict[MouseButton, int] = {"left": 1, "middle": 2, "right": 3}
@@ -497,11 +498,12 @@ class Desktop:
         place = await self._find_screen_window(window)
         picture = await self._pictured.take_picture(place)
         marks: list[Mark] = []
-        for element in root.walk():
-            if element.ref and element.role not in TARGET_ROLES:
-                marks += await self._find_mark(element, picture, window, place)
-            if len(marks) >= MAX_MARKS:
-                break
+        with anyio.move_on_after(MARKS_S):
+            for element in root.walk():
+                if element.ref and element.role not in TARGET_ROLES:
+                    marks += await self._find_mark(element, picture, window, place)
+                if len(marks) >= MAX_MARKS:
+                    break
         return picture, marks
 
     async def _find_mark(
@@ -513,7 +515,7 @@ class Desktop:
         else:
             try:
                 bounds = await self._find_bounds(element.key, window, place)  # type: ignore[arg-type]
-            except NoAnswer:
+            except (NoAnswer, *WRONG_SHAPES):
                 return []
             left, top, width, height = bounds
             if width <= 0 or height <= 0:

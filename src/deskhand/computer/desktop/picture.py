@@ -53,9 +53,12 @@ def encode_picture(
 
 
 def _draw_mark(draw: Any, font: Any, mark: Mark) -> None:
-    """A frame around the element, and its ref in the corner."""
-    right, bottom = mark.left + mark.width, mark.top + mark.height
-    draw.rectangle((mark.left, mark.top, right, bottom), outline=MARK_COLOUR, width=1)
+    """A frame around the element, and its ref in the corner. A program may say that it is of any
+    size, and what lies outside of the picture would be drawn too, pixel by pixel."""
+    width, height = draw.im.size
+    left, top = max(-1, mark.left), max(-1, mark.top)
+    right, bottom = min(width, mark.left + mark.width), min(height, mark.top + mark.height)
+    draw.rectangle((left, top, right, bottom), outline=MARK_COLOUR, width=1)
     above = 0 if mark.height else MARK_PIXELS  # words stay readable
     corner = max(0, mark.left), max(0, mark.top - above)
     draw.rectangle(draw.textbbox(corner, mark.ref, font=font), fill=MARK_COLOUR)

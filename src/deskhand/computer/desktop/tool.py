@@ -408,7 +408,6 @@ class _Step:
 
     async def _take_marked_screenshot(self, window: Window) -> Done:
         picture, marks = await self._desktop.take_marked_picture(self._view, window)
-        self._view.lines = list_lines(self._view.root)
         size = picture.width, picture.height, picture.pixels
         data = await anyio.to_thread.run_sync(partial(encode_picture, *size, marks=marks))
         done = await self._finish(f"{len(marks)} refs are drawn in the picture")

@@ -170,9 +170,11 @@ class X11Screen:
                 continue  # it has gone meanwhile
         return found
 
-    def _require_on_top(self, id_: int, left: int, top: int, width: int, height: int) -> None:
-        """Raises ToolError where something lies over this part of the screen that is not of the
-        window's process, as its menus and tooltips are."""
+    def _require_on_top(
+        self, id_: int, left: int, top: int, width: int, height: int, own: int = 0
+    ) -> None:
+        """Raises ToolError where something lies over this part of the screen that does not belong
+        to the window, nor to the process `own`."""
         frame = self._display.create_resource_object("window", id_)
         while (parent := frame.query_tree().parent) != self._root:
             if not parent:
@@ -182,7 +184,6 @@ class X11Screen:
         ids = [each[0] for each in tops]
         if frame.id not in ids:
             raise ToolError("the window is not on the screen: focus it first")
-        own = self._find_pid(id_)
         for each, x, y, wide, high in tops[ids.index(frame.id) + 1 :]:
             covers = x < left + width and left < x + wide and y < top + height and top < y + high
             if covers and not (own and self._find_pid(each) == own):
@@ -200,9 +201,10 @@ class X11Screen:
         height = min(screen.height, size.height - place.y) - top
         if width <= 0 or height <= 0:
             raise ToolError("nothing of the window is on the screen")
-        self._require_on_top(id_, left, top, width, height)
+        own = self._find_pid(id_)  # its tooltips and menus are of its picture
+        self._require_on_top(id_, left, top, width, height, own)
         image = self._root.get_image(left, top, width, height, X.ZPixmap, 0xFFFFFFFF)
-        self._require_on_top(id_, left, top, width, height)
+        self._require_on_top(id_, left, top, width, height, own)
         return left, top, width, height, bytes(image.data)
 
     @_on_display
