@@ -55,6 +55,8 @@ def test_a_pinned_conversation_is_on_top(page: Page) -> None:
 
 
 def test_conversations_are_dragged_into_folders(page: Page) -> None:
+    # What is dragged and where to are both in sight: a list that is scrolled between lets go of it.
+    page.set_viewport_size({"width": 1280, "height": 1600})
     begin(page, "about the boat")
     choose(page, "about the boat", "Move to folder", "New folder")
     page.get_by_role("dialog", name="New folder").get_by_label("Name").fill("Boats")
