@@ -67,6 +67,7 @@ OURS: Final = frozenset(
 CAPPED: Final[dict[str, tuple[int, str]]] = {
     "mcp/definitions.py:": (32_000, "a definition has at most so many bytes"),
     "models/shim_": (8_192, "the shim refuses a longer request, and a longer program"),
+    "computer/desktop/picture.py:": (16, "refs of ours: a letter and a number"),
     "types/intended_loss.py:": (
         8_000,
         "policy/unnamed_files.py looks at no more of what was said, and at no longer paths",
