@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import anyio
 import pytest
@@ -78,6 +79,21 @@ async def test_without_its_program_the_command_that_installs_it_is_told() -> Non
         assert clipboard.find_missing() == package
         with pytest.raises(ToolError, match=f"apt-get install {package}"):
             await clipboard.read()
+
+
+async def test_a_password_that_comes_between_two_looks_is_not_told(tmp_path: Path) -> None:
+    program = tmp_path / "xclip"
+    program.write_text(
+        f"""#!/bin/sh
+        case "$5" in
+        UTF8_STRING) echo secret; : > "{tmp_path}/read" ;;
+        *) echo UTF8_STRING; if [ -e "{tmp_path}/read" ]; then echo {SECRET_TYPE}; fi ;;
+        esac
+        """
+    )
+    program.chmod(0o755)
+    with pytest.raises(ToolError, match="password manager"):
+        await Clipboard({"PATH": str(tmp_path)}).read()
 
 
 async def test_a_screen_that_is_not_there_is_told(desk: Desk) -> None:

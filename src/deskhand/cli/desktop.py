@@ -50,11 +50,11 @@ def status(config: str | None) -> None:
     if not is_ocr_installed():
         click.echo(f"windows of programs that tell nothing of them are not read: {OCR_COMMAND}")
     is_virtual = settings.config.desktop.screen == "virtual"
-    shown_on = (
-        {"PATH": settings.started_with.get("PATH", "")} if is_virtual else settings.started_with
-    )
-    if package := Clipboard(shown_on).find_missing():
-        click.echo(f"the clipboard is not used: sudo apt-get install {package}")
+    there = dict(settings.started_with)
+    if is_virtual:
+        there.pop("WAYLAND_DISPLAY", None)  # the screen of its own is one of X11
+    if package := Clipboard(there).find_missing():
+        click.echo(f"the clipboard cannot be used: sudo apt-get install {package}")
     if is_virtual:
         missing = find_missing()
         click.echo("screen: one of its own, without a monitor")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from itertools import groupby
 from typing import Any, Protocol
@@ -56,14 +56,8 @@ class Wire(ABC):
         reading = self.make_parser(request)
         async with aclosing(self._transport.stream(self._call, body)) as stream:
             async for payloads in stream:
-                deltas, fault = _read_deltas(reading, payloads)
-                for delta in deltas:
+                for delta in _read_deltas(reading, payloads):
                     yield delta
-                if fault is not None:
-                    try:
-                        raise fault
-                    finally:
-                        del fault  # it holds this frame, and with it the request
         for item in reading.close():
             yield item
 
@@ -104,22 +98,27 @@ class Wire(ABC):
 
 def _read_deltas(
     reading: Reading, payloads: Sequence[bytes]
-) -> tuple[Sequence[TextDelta | ThinkingDelta], ModelError | None]:
-    """What came together, to be shown together, and the error that came behind it."""
+) -> Iterator[TextDelta | ThinkingDelta]:
+    """What came together is shown together. What came before an error is shown too."""
     deltas: list[TextDelta | ThinkingDelta] = []
     try:
         for payload in payloads:
             deltas += reading.feed(payload)
-    except ModelError as error:
-        return _join_deltas(deltas), error
-    return _join_deltas(deltas), None
+    except ModelError:
+        yield from _join_deltas(deltas)
+        raise
+    yield from _join_deltas(deltas)
 
 
-def _join_deltas(deltas: list[TextDelta | ThinkingDelta]) -> Sequence[TextDelta | ThinkingDelta]:
+def _join_deltas(
+    deltas: list[TextDelta | ThinkingDelta],
+) -> Iterator[TextDelta | ThinkingDelta]:
     """One delta for those of a kind that follow each other."""
-    if len(deltas) <= 1:
-        return deltas
-    return [kind("".join([each.text for each in alike])) for kind, alike in groupby(deltas, type)]
+    if len(deltas) == 1:
+        yield deltas[0]
+        return
+    for kind, alike in groupby(deltas, type):
+        yield kind("".join([each.text for each in alike]))
 
 
 def encode_extra(request: Request) -> list[bytes]:

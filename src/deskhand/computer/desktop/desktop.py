@@ -492,8 +492,9 @@ class Desktop:
     async def take_marked_picture(
         self, view: WindowView, window: Window
     ) -> tuple[Picture, list[Mark]]:
-        """This window, and where in the picture the elements are that one may act on, MAX_MARKS at
-        most. Raises ToolError where another window covers any of it."""
+        """This window, and where in the picture the elements are that one may act on: MAX_MARKS at
+        most, and those that are found within MARKS_S. Raises ToolError where a window of another
+        process covers any of it."""
         root = await self.look(view, window)
         place = await self._find_screen_window(window)
         picture = await self._pictured.take_picture(place)
