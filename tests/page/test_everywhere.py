@@ -80,6 +80,25 @@ def test_the_palette_begins_with_what_begins_so(page: Page) -> None:
     expect(found.get_by_role("option").first).to_have_text("Settings: Set up")
 
 
+def test_who_presses_enter_before_anything_is_found_does_not_lose_it(page: Page) -> None:
+    say(page, "the tent by the lake")
+    answer(page, "You said: the tent by the lake").wait_for()
+    page.get_by_role("link", name="New conversation").first.click()
+    held: list[Route] = []
+    page.route("**/api/sessions?*title=*", lambda route: held.append(route))
+    page.keyboard.press("Control+k")
+    found = page.get_by_role("dialog", name="Commands")
+    found.wait_for()
+    with page.expect_request("**/api/sessions?*title=*"):
+        page.keyboard.type("tent by")
+    page.keyboard.press("Enter")
+    expect(found.get_by_role("option")).to_have_text("One moment …")
+    for route in held:
+        route.continue_()
+    expect(found).to_have_count(0)
+    expect(page.get_by_role("heading", level=1)).to_have_text("the tent by the lake")
+
+
 def test_focus_is_seen_and_escape_closes_what_is_on_top(page: Page, desk: Desk) -> None:
     say(page, "hold it")
     answer(page, "The first half of it.").wait_for()

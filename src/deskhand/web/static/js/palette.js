@@ -74,7 +74,10 @@ function listCommands() {
 const WAIT_MS = 120;
 const readPage = ({ sessions: rows, more }) => ({ rows, next: more });
 
-/** The conversations with these words in their title: `{rows, more}`. Without words, all. */
+/**
+ * The conversations with these words in their title: `{rows, more, waits}`. Without words, all.
+ * `waits`: the rows of these words are not here yet.
+ */
 function useTitles(query) {
   const [asked, setAsked] = useState("");
   useEffect(() => {
@@ -85,8 +88,10 @@ function useTitles(query) {
     asked && `/api/sessions?limit=30&brief=true&title=${encodeURIComponent(asked)}`,
     readPage,
   );
-  return query.trim()
-    ? { ...found, rows: found.rows ?? [] }
+  const wanted = query.trim();
+  const waits = wanted !== asked || (!found.rows && !found.error);
+  return wanted
+    ? { ...found, rows: found.rows ?? [], waits }
     : { rows: [...pinnedSessions.value, ...(sessions.value ?? [])], more: moreSessions.value };
 }
 
@@ -100,6 +105,7 @@ export function Palette() {
   const list = useRef();
   const [query, setQuery] = useState("");
   const [chosen, setChosen] = useState(0);
+  const [entered, setEntered] = useState(false);
   const titles = useTitles(query);
   const close = () => {
     palette.value = false;
@@ -120,7 +126,7 @@ export function Palette() {
   ];
   const runEntry = (entry) => {
     palette.value = false;
-    entry?.[1]();
+    entry[1]();
   };
   const handleKey = (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -131,9 +137,15 @@ export function Palette() {
     }
     if (event.key === "Enter") {
       event.preventDefault();
-      runEntry(found[chosen]);
+      setEntered(true);
     }
   };
+  const entry = found[chosen];
+  const isSettled = chosen < named.length || !titles.waits;
+  useLayoutEffect(() => {
+    if (entered && isSettled && entry) runEntry(entry);
+    if (isSettled) setEntered(false);
+  }, [entered, isSettled]);
   useLayoutEffect(() => {
     const area = list.current; // not scrollIntoView: that moves the whole page too
     const row = document.getElementById(`found-${chosen}`);
@@ -158,6 +170,7 @@ export function Palette() {
         onInput=${(event) => {
           setQuery(event.target.value);
           setChosen(0);
+          setEntered(false);
         }}
         onKeyDown=${handleKey}
       />
@@ -188,7 +201,7 @@ export function Palette() {
             !found.length &&
             html`
               <li role="option" aria-selected="false" aria-disabled="true" class="muted">
-                ${t("No matches")}
+                ${titles.waits ? t("One moment …") : t("No matches")}
               </li>
             `
           }
