@@ -14,6 +14,7 @@ from anyio.abc import ByteStream
 from msgspec.structs import replace
 
 from deskhand.computer.browser.browsers import Browsers
+from deskhand.computer.browser.sign_ins import SignIns
 from deskhand.computer.browser.tool import BrowserTool
 from deskhand.net.client import NetLimits
 from deskhand.net.egress import EgressHost, find_target_problem
@@ -38,7 +39,8 @@ class Surfer:
         self.site = site
         self.net = site.net({"other.test": (PUBLIC,), "evil.test": (PUBLIC,)}, NetLimits())
         self.browsers = browsers or Browsers()
-        self.tool = BrowserTool(self.browsers, self._find_refusal)
+        self.sign_ins = SignIns(hands.folder.parent / "sign_ins")
+        self.tool = BrowserTool(self.browsers, self._find_refusal, self.sign_ins)
         self.refused = ""
         self.allowed: tuple[str, ...] | None = None
         self.uses: list[Use] = []

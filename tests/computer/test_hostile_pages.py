@@ -9,7 +9,8 @@ import anyio
 import msgspec
 import pytest
 
-from deskhand.computer.browser.browsers import Browser, is_beneath
+from deskhand.computer.browser.browsers import Browser
+from deskhand.computer.browser.hosts import is_beneath
 from deskhand.computer.browser.keys import types_words
 from deskhand.computer.browser.tab import is_same
 from deskhand.types.identity import Address

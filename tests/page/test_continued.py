@@ -9,7 +9,7 @@ from .conftest import answer, say
 
 def test_a_shared_conversation_is_continued(page: Page) -> None:
     say(page, "the first words")
-    answer(page, "What I did:").wait_for()
+    expect(page.get_by_text("What I did:")).to_be_attached()
     page.get_by_role("button", name="What to do with this conversation").click()
     page.get_by_role("menuitem", name="Share").click()
     page.get_by_role("button", name="Create the link").click()

@@ -65,6 +65,10 @@ COMMANDS = {
         "deskhand.cli.desktop:desktop",
         "Let agents use the windows of this machine.",
     ),
+    "browser": (
+        "deskhand.cli.browser:browser",
+        "Give agents sign-ins for web pages, and take them back.",
+    ),
     "deep": ("deskhand.cli.deep:deep", "Show and follow long-running work."),
     "budget": ("deskhand.cli.budget:budget", "Show and set token and cost limits."),
     "memories": ("deskhand.cli.memories:memories", "List, search, explain and restore memories."),
@@ -158,7 +162,7 @@ SECTIONS = (
             "values",
         ),
     ),
-    ("Access", ("allow", "hosts", "secrets", "held")),
+    ("Access", ("allow", "hosts", "secrets", "browser", "held")),
     ("People", ("users", "channels", "pair", "tokens", "login")),
     (
         "Maintenance",

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import anyio
 import click
 
+from ..config.clock import SystemClock
 from ..config.config import Settings, read_settings
 from ..config.database import open_store
 from ..config.last_good import read_settings_or_last_good
@@ -20,6 +21,7 @@ from ..supervision.logs import logging_to_file
 from ..supervision.start_log import find_cause
 from ..types.errors import ConfigError, DeskhandError
 from ..types.identity import Principal
+from ..users.queries import audit_note
 from .colors import wants_color
 from .plain import escape_control
 
@@ -229,6 +231,15 @@ def with_store(settings: Settings, use: Callable[[SqlStore], Awaitable[T]]) -> T
             await store.close()
 
     return run(settings, main)
+
+
+def add_audit_note(settings: Settings, what: str, subject: str) -> None:
+    """A line of the audit trail: what the owner did to which subject."""
+
+    async def use(store: SqlStore) -> None:
+        await store.change([audit_note(SystemClock().now(), ME.id, what, subject)])
+
+    with_store(settings, use)
 
 
 def _format_error(error: BaseException) -> str:

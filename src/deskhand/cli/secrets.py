@@ -7,26 +7,21 @@ from typing import Any
 
 import click
 
-from ..config.clock import SystemClock
-from ..config.config import Settings
 from ..net.egress_secrets import BEARER, SecretRule
 from ..secrets.redaction import open_secrets
 from ..secrets.secrets import Place
-from ..store.sql_store import SqlStore
 from ..types.errors import DeskhandError
 from ..types.secrets import format_handle
-from ..users.queries import audit_note
 from .plain import escape_control
 from .run import (
-    ME,
     USAGE,
     Listing,
+    add_audit_note,
     config_option,
     fail,
     json_option,
     limit_option,
     load_settings,
-    with_store,
 )
 from .table import print_json_rows
 
@@ -87,7 +82,7 @@ def set_(name: str, keyring: bool, variable: str, config: str | None) -> None:
         rules = known.read_entries()[name].rules
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
-    _add_audit_note(settings, "secret set", name)
+    add_audit_note(settings, "secret set", name)
     click.echo(f"{name} is kept {places[kind]}")
     if not rules:
         click.echo(
@@ -179,7 +174,7 @@ def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) ->
     try:
         if drop:
             count = known.remove_rules(name, host.lower())
-            _add_audit_note(settings, "secret rule dropped", f"{name} {host}")
+            add_audit_note(settings, "secret rule dropped", f"{name} {host}")
             click.echo(f"Rules removed: {count}")
             return
         made = known.add_rule(
@@ -187,7 +182,7 @@ def rule(name: str, host: str, drop: bool, config: str | None, **wanted: Any) ->
         )
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
-    _add_audit_note(settings, "secret rule", f"{name} {made.host}")
+    add_audit_note(settings, "secret rule", f"{name} {made.host}")
     click.echo(
         f"{name} is sent to {made.host} as {made.header.partition(':')[0]}, and nowhere else"
     )
@@ -209,14 +204,5 @@ def remove(name: str, config: str | None) -> None:
         open_secrets(settings).remove(name)
     except (DeskhandError, OSError) as error:
         fail(str(error), USAGE)
-    _add_audit_note(settings, "secret removed", name)
+    add_audit_note(settings, "secret removed", name)
     click.echo(f"Deleted {name}")
-
-
-def _add_audit_note(settings: Settings, what: str, subject: str) -> None:
-    """A line of the audit trail."""
-
-    async def use(store: SqlStore) -> None:
-        await store.change([audit_note(SystemClock().now(), ME.id, what, subject)])
-
-    with_store(settings, use)

@@ -38,7 +38,8 @@ MAX_COMPARED = 500
 
 class Element(msgspec.Struct):
     """Something that is shown. `key` is the name that its program has for it, None for text. `ref`
-    is '' for what nobody acts on. `states` are words as `focused` or `disabled`."""
+    is '' for what nobody acts on. `states` are words as `focused` or `disabled`. `url` is where a
+    link leads."""
 
     role: str
     name: str = ""
@@ -46,6 +47,7 @@ class Element(msgspec.Struct):
     states: tuple[str, ...] = ()
     key: Hashable = None
     ref: str = ""
+    url: str = ""
     children: list[Element] = msgspec.field(default_factory=list)
 
     @property

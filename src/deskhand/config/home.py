@@ -46,6 +46,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.state / "secrets.json"
 
     @property
+    def sign_ins(self) -> Path:
+        """The sign-ins that agents may use in their browsers."""
+        return self.state / "sign_ins"
+
+    @property
     def blobs(self) -> Path:
         return self.state / "blobs"
 

@@ -19,6 +19,7 @@ from ..codemode.script_model import Scripts
 from ..codemode.tool import RunScript
 from ..computer.browser.browsers import Browsers
 from ..computer.browser.other_names import make_browser_views
+from ..computer.browser.sign_ins import SignIns
 from ..computer.browser.tool import BrowserTool
 from ..computer.desktop.host import DesktopHost
 from ..computer.desktop.tool import DesktopTool
@@ -109,7 +110,9 @@ class FeatureWiring:
             ground.store, ground.clock, ground.sandbox, hands.scopes.pending_labels
         )
         self.browsers = Browsers(owner_of=self._browser_owner)
-        self._browser_tool = BrowserTool(self.browsers, hands.egress.find_refusal)
+        self._browser_tool = BrowserTool(
+            self.browsers, hands.egress.find_refusal, SignIns(ground.settings().home.sign_ins)
+        )
         self.desktop = DesktopHost(
             lambda: ground.settings().config.desktop, lambda: ground.settings().started_with
         )

@@ -11,7 +11,6 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -23,9 +22,12 @@ from ...tools.command_network import CommandNetwork, NetworkUser
 from ...tools.render import INSTALL_COMMAND, find_browser
 from ...types.errors import SandboxError, ToolError
 from ...types.labels import LOCAL, Label, join_labels
+from ...types.secret_search import SecretSearch
 from ..repeats import RepeatWatch
+from .hosts import find_host, is_beneath
 from .launch import DOWNLOADS, UPLOADS, make_command
 from .protocol import WRONG_SHAPES, BrowserGone, CommandRefused, Protocol
+from .sign_ins import Cookie, SignIn, cookies_of_chromium
 from .tab import POLL_S, Tab, wait_until
 
 IDLE_S = 600.0
@@ -50,10 +52,21 @@ class Download(msgspec.Struct):
     state: str = "inProgress"
 
 
+class _NewTab(msgspec.Struct, frozen=True):
+    """A tab that has come: the session in which it is spoken to, its target and that of the tab
+    that opened it, and what it shares cookies with."""
+
+    session: str
+    target: str
+    opener: str
+    context: str
+
+
 class Browser:
     """One Chromium with its tabs, of which one is looked at. `exchange` is the folder through which
     files come and go. `label` is that of all that was done with it: what a conversation knows may
-    stand on the pages. No other browser of this process has its `number`."""
+    stand on the pages. No other browser of this process has its `number`. `hide` takes out of texts
+    what sign-ins consist of."""
 
     def __init__(self, program: str, context: Context, number: int) -> None:
         self.number = number
@@ -76,7 +89,11 @@ class Browser:
         self.started = anyio.Event()
         self._ready = anyio.Event()
         self._protocol: Protocol | None = None
-        self._opening: list[tuple[str, str, str]] = []
+        self._opening: list[_NewTab] = []
+        self._sign_ins: dict[str, SignIn] = {}
+        self._contexts: dict[str, str] = {}
+        self._hidden: dict[str, str] = {}
+        self.hide: Callable[[str], str] = str
         self._numbers = count(1)
         self._sessions: dict[str, Tab] = {}
         self._next_tab = 1
@@ -136,11 +153,15 @@ class Browser:
             case "Target.attachedToTarget":
                 target = said.get("targetInfo", {})
                 if target.get("type") == "page" and len(self._opening) < MAX_WAITING_TABS:
-                    opener = str(target.get("openerId", ""))
-                    opened = (str(said.get("sessionId")), str(target.get("targetId")), opener)
+                    opened = _NewTab(
+                        str(said.get("sessionId")),
+                        str(target.get("targetId")),
+                        str(target.get("openerId", "")),
+                        str(target.get("browserContextId", "")),
+                    )
                     self._opening.append(opened)
                     for each in self.tabs:
-                        if each.target == opener:
+                        if each.target == opened.opener:
                             each.interrupt()
             case "Target.detachedFromTarget":
                 self._forget(str(said.get("sessionId")))
@@ -162,6 +183,8 @@ class Browser:
         entered with the knowledge of a person. What it leads to else is kept in `blocked`."""
         if not url.startswith(("http://", "https://")):
             return url.startswith(("about:", "blob:"))
+        if tab.sign_in is not None:
+            return tab.sign_in.holds_at(url)
         host = find_host(url)
         here = find_host(tab.url) or find_host(tab.opener_url)
         if is_beneath(host, here) or any(is_beneath(host, each) for each in self.entered):
@@ -187,15 +210,9 @@ class Browser:
         """Wait until it runs, and set it up. Raises BrowserGone."""
         with anyio.move_on_after(START_S):
             await self._ready.wait()
-        downloads = self.exchange / DOWNLOADS
         try:
             await self._call("Browser.getVersion")
-            behavior = {
-                "behavior": "allowAndName",
-                "downloadPath": str(downloads),
-                "eventsEnabled": True,
-            }
-            await self._call("Browser.setDownloadBehavior", behavior)
+            await self._call("Browser.setDownloadBehavior", self._download_behavior)
             attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
             await self._call("Target.setAutoAttach", attach)
         except CommandRefused as error:
@@ -204,18 +221,27 @@ class Browser:
         if self.current is None:
             await self.open_tab()
 
+    @property
+    def _download_behavior(self) -> dict[str, Any]:
+        folder = str(self.exchange / DOWNLOADS)
+        return {"behavior": "allowAndName", "downloadPath": folder, "eventsEnabled": True}
+
     async def _call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         if self._protocol is None or self.ended:
             raise BrowserGone(f"the browser does not run: {self.ended or 'it did not start'}")
         return await self._protocol.call(method, params)
 
-    async def open_tab(self) -> Tab:
-        """A new tab, which is the current one then. Raises BrowserGone, ToolError."""
+    async def open_tab(self, site: str = "") -> Tab:
+        """A new tab, which is the current one then; signed in at `site`, where one is named. Raises
+        BrowserGone, ToolError."""
         if len(self.tabs) >= MAX_TABS:
             raise ToolError(f"{MAX_TABS} tabs are open: close one first")
-        made = await self._call("Target.createTarget", {"url": "about:blank"})
+        asked = {"url": "about:blank"}
+        if site:
+            asked["browserContextId"] = self._contexts[site]
+        made = await self._call("Target.createTarget", asked)
         target = str(made["targetId"])
-        await wait_until(lambda: any(each[1] == target for each in self._opening), START_S)
+        await wait_until(lambda: any(each.target == target for each in self._opening), START_S)
         await self.open_new_tabs()
         found = next((each for each in self.tabs if each.target == target), None)
         if found is None:
@@ -226,23 +252,36 @@ class Browser:
         """Take in the tabs that pages have opened; the last of them is the current one then."""
         found = []
         while self._opening:
-            session, target, opener = self._opening.pop(0)
+            new = self._opening.pop(0)
             if self._protocol is None:
                 continue
             if len(self.tabs) >= MAX_TABS:
-                self._protocol.post("Target.closeTarget", {"targetId": target}, "")
+                self._protocol.post("Target.closeTarget", {"targetId": new.target}, "")
                 continue
             tab = Tab(
-                self._protocol, session, target, self._next_tab, self._may_enter, self._numbers
+                self._protocol,
+                new.session,
+                new.target,
+                self._next_tab,
+                self._may_enter,
+                self._numbers,
             )
-            tab.opener_url = next((each.url for each in self.tabs if each.target == opener), "")
+            tab.opener_url = next((each.url for each in self.tabs if each.target == new.opener), "")
+            tab.sign_in = next(
+                (
+                    self._sign_ins[site]
+                    for site, context in self._contexts.items()
+                    if context == new.context
+                ),
+                None,
+            )
             self._next_tab += 1
-            self._sessions[session] = tab
+            self._sessions[new.session] = tab
             self.tabs.append(tab)
             try:
                 await tab.open_session()
             except (BrowserGone, CommandRefused):
-                self._forget(session)
+                self._forget(new.session)
                 continue
             self.current = tab
             found.append(tab)
@@ -260,6 +299,49 @@ class Browser:
         await self._call("Target.activateTarget", {"targetId": tab.target})
         self.current = tab
 
+    # Sign-ins
+
+    def is_signed_in(self, site: str) -> bool:
+        """Whether tabs can be opened that are signed in there."""
+        return site in self._contexts
+
+    async def use_sign_in(self, sign_in: SignIn) -> None:
+        """Have tabs that can be opened signed in there. They share nothing with the others, and
+        lead nowhere else. Raises BrowserGone, CommandRefused."""
+        made = await self._call("Target.createBrowserContext", {"disposeOnDetach": True})
+        context = {"browserContextId": str(made["browserContextId"])}
+        await self._call("Browser.setDownloadBehavior", self._download_behavior | context)
+        cookies = [each.to_chromium() for each in sign_in.cookies]
+        await self._call("Storage.setCookies", {"cookies": cookies, **context})
+        self._contexts[sign_in.site] = context["browserContextId"]
+        self.note_sign_in(sign_in)
+
+    def note_sign_in(self, sign_in: SignIn) -> None:
+        """This is what the tabs that are signed in there have by now."""
+        self._sign_ins[sign_in.site] = sign_in
+        for tab in self.tabs:
+            if tab.sign_in is not None and tab.sign_in.site == sign_in.site:
+                tab.sign_in = sign_in
+        self._hidden |= {
+            value: f"[{name} of {sign_in.site}]" for value, name in sign_in.values().items()
+        }
+        self.hide = SecretSearch(self._hidden).redact
+
+    async def read_cookies(self, site: str) -> tuple[Cookie, ...]:
+        """What the tabs that are signed in there have by now. Raises BrowserGone,
+        CommandRefused."""
+        asked = {"browserContextId": self._contexts[site]}
+        return cookies_of_chromium((await self._call("Storage.getCookies", asked))["cookies"])
+
+    async def forget_sign_in(self, site: str) -> None:
+        """Close the tabs that are signed in there, with all that they keep."""
+        asked = {"browserContextId": self._contexts.pop(site)}
+        del self._sign_ins[site]
+        await self._call("Target.disposeBrowserContext", asked)
+        for session, tab in [*self._sessions.items()]:
+            if tab.sign_in is not None and tab.sign_in.site == site:
+                self._forget(session)
+
     async def finish_downloads(self, seconds: float) -> list[Download]:
         """Those that have ended, for which this waits; they are not given again."""
         running = [each for each in self.downloads.values() if each.state == "inProgress"]
@@ -269,20 +351,6 @@ class Browser:
         for each in over:
             del self.downloads[each.guid]
         return over
-
-
-def find_host(url: str) -> str:
-    """The host of an address; '' for none."""
-    try:
-        return (urlsplit(url).hostname or "").rstrip(".")
-    except ValueError:
-        return ""
-
-
-def is_beneath(host: str, other: str) -> bool:
-    """Whether a host is this other one, or lies beneath it; `www.` is left aside."""
-    host, other = host.removeprefix("www."), other.removeprefix("www.")
-    return bool(host and other) and (host == other or ("." in other and host.endswith(f".{other}")))
 
 
 class Browsers:

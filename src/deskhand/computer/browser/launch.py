@@ -32,8 +32,8 @@ _FLAGS = (
     "--disable-site-isolation-trials",
     "--renderer-process-limit=4",
 )
-# Chromium reads commands from descriptor 3 and writes to 4.
-_JOIN_PIPES = 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null'
+JOIN_PIPES = 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null'
+"""For a shell: Chromium reads commands from descriptor 3 and writes to 4."""
 
 
 def make_command(program: str, exchange: Path, egress: str) -> SandboxCommand:
@@ -43,7 +43,7 @@ def make_command(program: str, exchange: Path, egress: str) -> SandboxCommand:
     proxy = f"--proxy-server=http://127.0.0.1:{RELAY_PORT}"
     beside = () if program.startswith("/usr/") else (Mount(str(Path(program).parent)),)
     return SandboxCommand(
-        argv=("/bin/sh", "-c", _JOIN_PIPES, "sh", program, *flags, proxy, "about:blank"),
+        argv=("/bin/sh", "-c", JOIN_PIPES, "sh", program, *flags, proxy, "about:blank"),
         cwd=str(exchange / DOWNLOADS),
         mounts=(
             Mount(str(exchange / UPLOADS)),

@@ -8,11 +8,13 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from ...tools.base import Context, Outcome, Spec, Tool
+from ...tools.base import CallPreview, Context, Outcome, Spec, Tool
 from ...tools.define import decode_arguments, make_schema
 from ...types.effects import Effect
 from ...types.errors import ToolError
 from ...types.identity import Address
+from ...types.labels import Label
+from ...types.options import SessionOptions
 from .tool import BrowserTool
 
 
@@ -82,6 +84,15 @@ class _View:
             return self._browser.effect_of(self._translate(arguments), address)
         except ToolError:
             return "none"  # it will not be done
+
+    def preview(
+        self, arguments: msgspec.Raw, session: str, options: SessionOptions, label: Label
+    ) -> CallPreview | None:
+        try:
+            translated = self._translate(arguments)
+        except ToolError:
+            return None  # it will not be done
+        return self._browser.preview(translated, session, options, label)
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         return await self._browser.run(self._translate(arguments), context)

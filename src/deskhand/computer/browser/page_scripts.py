@@ -1,5 +1,5 @@
 """What is run inside of pages, in a world of its own, where nothing that it calls is the page's.
-Each is a function whose `this` is a node."""
+Each is a function whose `this` is a node, but for READ_STORAGE."""
 
 from __future__ import annotations
 
@@ -106,3 +106,8 @@ SELECT_ALL = """function () {
   this.focus()
   this.ownerDocument.getSelection().selectAllChildren(this)
 }"""
+
+READ_STORAGE = (
+    "(() => { try { return JSON.stringify({...localStorage}) } catch { return '{}' } })()"
+)
+"""An expression: what the page keeps for its origin."""

@@ -260,6 +260,7 @@ class TreeBuilder:
             return _wrap_clickable(node, key, looks, children)
         element = Element(role, node.name, _value_of(node, role), key=key)
         element.states = _states_of(node, role, looks)
+        element.url = str(node.properties.get("url", "")) if role == "link" else ""
         element.children = _inner_children(element, children)
         if _is_transparent(element):
             return element.children

@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+from typing import Protocol as Interface
 
 import anyio
 import msgspec
 
-from ...sandbox.line_process import LineProcess
 from ...types.errors import ToolError
 
 WRONG_SHAPES = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
@@ -23,6 +23,16 @@ CALL_S = 15.0
 
 OnEvent = Callable[[str, str, dict[str, Any]], None]
 """Called with the session of an event, its name, and what it says. Must not wait."""
+
+
+class Pipe(Interface):
+    """What messages are sent over. `ended` says why it is over; '' while it is not."""
+
+    ended: str
+
+    def describe_end(self) -> str: ...
+
+    async def send(self, line: bytes) -> None: ...
 
 
 class BrowserGone(ToolError):
@@ -64,7 +74,7 @@ class Protocol:
     """One connection. Whoever reads the pipe gives each message to `take`, and runs
     `run_sender`."""
 
-    def __init__(self, process: LineProcess, on_event: OnEvent) -> None:
+    def __init__(self, process: Pipe, on_event: OnEvent) -> None:
         self._process = process
         self._on_event = on_event
         self._calls: dict[int, PendingCall] = {}

@@ -28,6 +28,7 @@ from .page_tree import (
     read_looks,
 )
 from .protocol import CALL_S, WRONG_SHAPES, BrowserGone, CommandRefused, PendingCall, Protocol
+from .sign_ins import SignIn
 
 START_URL = "about:blank"
 LOAD_S = 30.0
@@ -59,7 +60,8 @@ class Dialog(msgspec.Struct, frozen=True):
 class Tab:
     """A page target of the browser, with the session over which it is spoken to. `refs` and `lines`
     are of what was last shown. `may_enter` says of an address to which the page leads by itself
-    whether it may be gone to."""
+    whether it may be gone to. One with a `sign_in` stays at its site, whoever leads where;
+    `leads_away` is where it was to go instead."""
 
     def __init__(
         self,
@@ -76,6 +78,8 @@ class Tab:
         self.number = number
         self._may_enter = may_enter
         self._is_opening = False
+        self.sign_in: SignIn | None = None
+        self.leads_away = ""
         self.url = START_URL
         self.title = ""
         self.refs = RefTable(numbers)
@@ -179,9 +183,11 @@ class Tab:
         """A document is about to be asked for: let it go on, or stay where we are."""
         answered = {"requestId": said.get("requestId")}
         url = str(said.get("request", {}).get("url", ""))
-        if said.get("frameId") != self._frame or self._is_opening or self._may_enter(self, url):
+        may_stray = self._is_opening and self.sign_in is None
+        if said.get("frameId") != self._frame or may_stray or self._may_enter(self, url):
             self._protocol.post("Fetch.continueRequest", answered, self._session)
         else:
+            self.leads_away = url if self.sign_in is not None else ""
             answered["errorReason"] = "Aborted"
             self._protocol.post("Fetch.failRequest", answered, self._session)
 
@@ -423,14 +429,15 @@ class Tab:
 
     async def read_text(self) -> str:
         """The words of the main frame, as a person sees them."""
+        words = "(document.body && document.body.innerText || '').slice(0, 2000000)"
+        return str(await self.run_script(words) or "")
+
+    async def run_script(self, expression: str) -> Any:
+        """What this is in the main frame, in a world of its own. Raises ToolError."""
         world = await self._find_world(self._frame, fresh=True)
-        asked = {
-            "expression": "(document.body && document.body.innerText || '').slice(0, 2000000)",
-            "contextId": world,
-            "returnByValue": True,
-        }
+        asked = {"expression": expression, "contextId": world, "returnByValue": True}
         answer = await self.call("Runtime.evaluate", asked)
-        return str(answer["result"].get("value", ""))
+        return answer["result"].get("value")
 
 
 def is_same(shown: str, now: Sequence[str]) -> bool:

@@ -9,26 +9,27 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from ...net.url import parse_url
-from ...tools.base import Context, Done, Outcome, Spec, call_label
+from ...tools.base import CallPreview, Context, Done, Outcome, Spec, call_label
 from ...tools.command_network import NetworkUser
 from ...tools.define import decode_arguments, make_schema
 from ...tools.documents.invisible_characters import escape_invisible
-from ...tools.label_marks import load_marks
+from ...tools.label_marks import OWNER_READERS, load_marks
 from ...tools.output import make_bounded_result
 from ...tools.watch import change_file
 from ...types.commit import Change
 from ...types.effects import Effect
 from ...types.errors import NetError, ToolError
 from ...types.identity import Address
-from ...types.labels import Label, join_labels
+from ...types.labels import LOCAL, Label, join_labels
 from ...types.messages import Image, ResultPart, Text, clean_text
+from ...types.options import SessionOptions
 from ..elements import quote
 from ..snapshot import (
     DEFAULT_CHARS,
@@ -39,85 +40,38 @@ from ..snapshot import (
     render_snapshot,
 )
 from . import actions
-from .browsers import Browser, Browsers, Download, find_host
+from .arguments import LOOKING, MAX_WAIT_S, SENDING, BrowserArguments
+from .browsers import Browser, Browsers, Download
+from .hosts import find_host
 from .keys import types_words
 from .launch import DOWNLOADS, UPLOADS
 from .protocol import BrowserGone
+from .sign_ins import SignIns
+from .signed_in import (
+    describe_act,
+    describe_sign_in,
+    open_signed_in,
+    renew_sign_in,
+    require_sign_in,
+)
 from .tab import Tab, describe_dialog, wait_until
 
 BROWSER = "browser"
 MAX_TEXT_CHARS = 10_000
 MAX_ALIKE = 100
-MAX_WAIT_S = 60.0
 FIRST_PAGE_S = 1.0
 DOWNLOAD_S = 20.0
 MAX_FILE_BYTES = 200 << 20
 MAX_SCRIPT_ANSWER_CHARS = 8_000
-
-Action = Literal[
-    "open",
-    "look",
-    "find",
-    "text",
-    "click",
-    "type",
-    "select",
-    "press",
-    "hover",
-    "drag",
-    "scroll",
-    "back",
-    "forward",
-    "wait",
-    "dialog",
-    "upload",
-    "tab",
-    "screenshot",
-    "pdf",
-    "console",
-    "script",
-    "close",
-]
-_LOOKING = frozenset(
-    ("look", "find", "text", "wait", "tab", "screenshot", "console", "close", "scroll", "hover")
-)
-_SENDING = frozenset(("type", "select", "upload", "script"))
-"""Actions that give words or files of ours to the page."""
 
 FindRefusal = Callable[[NetworkUser, str, int], Awaitable[str]]
 """Why what a conversation knows may not be sent to this host and port, and what to do about it; ''
 where it may."""
 
 
-class BrowserArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    action: Action
-    ref: Annotated[str, msgspec.Meta(description="the element, such as e12")] = ""
-    url: str = ""
-    text: Annotated[
-        str,
-        msgspec.Meta(
-            description="to type; the option to select; to wait for; words in a name to find; "
-            "dialog: the answer to a prompt; script: JavaScript"
-        ),
-    ] = ""
-    keys: Annotated[str, msgspec.Meta(description="Enter, Control+A, ArrowDown ArrowDown")] = ""
-    to: Annotated[str, msgspec.Meta(description="drag: the element to drop it on")] = ""
-    submit: Annotated[bool, msgspec.Meta(description="type: press Enter afterwards")] = False
-    append: Annotated[bool, msgspec.Meta(description="type: keep what is there")] = False
-    button: Literal["left", "right", "middle"] = "left"
-    clicks: Annotated[int, msgspec.Meta(ge=1, le=3)] = 1
-    direction: Literal["down", "up", "left", "right"] = "down"
-    pages: Annotated[float, msgspec.Meta(description="scroll: windows", ge=0.1, le=50)] = 0.8
-    path: Annotated[str, msgspec.Meta(description="file to upload, or to write")] = ""
-    accept: Annotated[bool, msgspec.Meta(description="dialog: OK or cancel")] = True
-    tab: Annotated[int, msgspec.Meta(description="number of the tab to show; 0: a new one")] = -1
-    role: Annotated[str, msgspec.Meta(description="find: button, link, textbox …")] = ""
-    offset: Annotated[int, msgspec.Meta(ge=0)] = 0
-    seconds: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT_S)] = 10.0
-
-
 _DESCRIPTION = (
-    "Use web pages in a real browser: open a url; look (at one ref, or from an offset); find; "
+    "Use web pages in a real browser: open a url; sign_in: open it as your person, where they gave "
+    "their sign-in; look (at one ref, or from an offset); find; "
     "text; click, type, select, press, hover, drag, scroll, upload on a ref; back; wait for a text "
     "or some seconds; answer a dialog; show or open a tab; screenshot, pdf, console, script; "
     "close. "
@@ -126,11 +80,13 @@ _DESCRIPTION = (
 
 
 class BrowserTool:
-    """One for all agents. `find_refusal` says where words of a conversation may not be sent."""
+    """One for all agents. `find_refusal` says where words of a conversation may not be sent,
+    `sign_ins` where its owner has given agents a sign-in."""
 
-    def __init__(self, browsers: Browsers, find_refusal: FindRefusal) -> None:
+    def __init__(self, browsers: Browsers, find_refusal: FindRefusal, sign_ins: SignIns) -> None:
         self._browsers = browsers
         self._find_refusal = find_refusal
+        self._sign_ins = sign_ins
         self.spec = Spec(
             BROWSER,
             _DESCRIPTION,
@@ -145,12 +101,32 @@ class BrowserTool:
             given = decode_arguments(arguments, BrowserArguments, BROWSER)
         except ToolError:
             return "none"  # it will not be done
-        if given.action in _LOOKING:
+        if given.action in LOOKING:
             return "fetch" if given.url else "none"
         if given.action in ("open", "back", "forward"):
             return "fetch"
         # What a script sends, and where, nobody sees but who reads it.
-        return "network" if given.action == "script" else "local_write"
+        return "network" if given.action in ("script", "sign_in") else "local_write"
+
+    def preview(
+        self, arguments: msgspec.Raw, session: str, options: SessionOptions, label: Label
+    ) -> CallPreview | None:
+        """What a person is to be asked where they are signed in, or will be: nothing is done there
+        in their name without a yes."""
+        try:
+            given = decode_arguments(arguments, BrowserArguments, BROWSER)
+            browser = self._browsers.peek(session)
+            if given.action != "sign_in":
+                shown = describe_act(browser, given)
+                return CallPreview("send_other", shown) if shown else None
+            url = str(_parse_address(given.url))
+            shown = describe_sign_in(self._sign_ins, url)
+            site = self._sign_ins.find_site(url)
+        except ToolError as error:
+            return CallPreview("none", str(error))  # it will not be done
+        if browser is not None and not browser.ended and browser.is_signed_in(site):
+            return CallPreview("fetch")
+        return CallPreview("network", shown)
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, BrowserArguments, BROWSER)
@@ -160,49 +136,76 @@ class BrowserTool:
         if given.url:
             _parse_address(given.url)
         open_now = self._browsers.peek(context.session)
-        if (open_now is None or open_now.ended) and given.action not in ("open", "tab"):
+        may_open = given.action in ("open", "sign_in", "tab")
+        if (open_now is None or open_now.ended) and not may_open:
             raise ToolError("no page is open: open one with its url")
+        asked = describe_act(open_now, given)
         browser = await self._browsers.open(context)
         browser.note_use(call_label(context))
         async with browser.lock:
             try:
+                await browser.open_new_tabs()
+                if describe_act(browser, given) != asked:
+                    raise ToolError("the page has changed since: look again")
                 return await self._act(given, browser, context)
             finally:
                 browser.used_at = anyio.current_time()
 
     async def _act(self, given: BrowserArguments, browser: Browser, context: Context) -> Outcome:
-        await browser.open_new_tabs()
         tab = browser.current or await browser.open_tab()
-        owner = self._browsers.owner_of(context.session)
-        step = _Step(self._find_refusal, browser, tab, context, owner)
+        is_signed_in = tab.sign_in is not None or given.action == "sign_in"
+        if is_signed_in and "owner" not in context.principal.roles:
+            raise ToolError("only an owner may have their sign-in used: close this browser")
+        if tab.sign_in is not None:
+            await require_sign_in(browser, self._sign_ins, tab.sign_in)
+        if is_signed_in:
+            browser.note_use(Label(LOCAL.integrity, OWNER_READERS))
+        find_refusal = partial(self._find_refusal_of, context)
+        step = _Step(find_refusal, self._sign_ins, browser, tab, context)
         try:
             return await step.do(given)
         except ToolError as error:
             labels = (call_label(context), page_label(tab), page_label(step.tab))
             error.label = join_labels((error.label, *labels))
+            error.args = (browser.hide(str(error)),)
             if isinstance(error, BrowserGone) and not (browser.ended or step.tab.is_over):
                 await browser.close_tab(step.tab)  # it hangs, or has crashed: the others go on
             raise
 
+    async def _find_refusal_of(self, context: Context, url: str) -> str:
+        """Why what this conversation knows may not go to where this address leads."""
+        try:
+            target = parse_url(url)
+        except NetError as error:
+            return str(error)
+        why = ""
+        for session in {context.session, self._browsers.owner_of(context.session)}:
+            user = NetworkUser(session, context.agent, context.principal, context.label)
+            why = await self._find_refusal(user, target.host, target.port)
+            if not why:
+                return ""
+        return why
+
 
 def page_label(tab: Tab) -> Label:
-    """That of all that a page says."""
-    return Label("untrusted", None, tab.url if "://" in tab.url else "")
+    """That of all that a page says. Where somebody is signed in, it is theirs."""
+    readers = OWNER_READERS if tab.sign_in is not None else None
+    return Label("untrusted", readers, tab.url if "://" in tab.url else "")
 
 
 class _Step:
-    """One action in one tab. `owner` is the conversation whose browser it is."""
+    """One action in one tab. `find_refusal` says of an address why nothing may be sent there."""
 
     def __init__(
         self,
-        find_refusal: FindRefusal,
+        find_refusal: Callable[[str], Awaitable[str]],
+        sign_ins: SignIns,
         browser: Browser,
         tab: Tab,
         context: Context,
-        owner: str,
     ) -> None:
-        self._owner = owner
         self._find_refusal = find_refusal
+        self._sign_ins = sign_ins
         self._browser = browser
         self.tab = tab
         self._context = context
@@ -211,8 +214,10 @@ class _Step:
 
     async def do(self, given: BrowserArguments) -> Outcome:
         """Do it, and tell what the page shows then."""
+        if given.action == "script" and self.tab.sign_in is not None:
+            raise ToolError("no script is run in a page where your person is signed in")
         if (
-            given.action in _SENDING
+            given.action in SENDING
             or (given.action == "press" and types_words(given.keys))
             or (given.action == "dialog" and given.text)
         ):
@@ -264,6 +269,9 @@ class _Step:
         match given.action:
             case "open":
                 await self._open(given.url)
+            case "sign_in":
+                url = str(_parse_address(given.url))
+                self.tab = await open_signed_in(self._browser, self._sign_ins, url)
             case "back" | "forward":
                 await self.tab.go(-1 if given.action == "back" else 1)
             case "dialog":
@@ -283,6 +291,8 @@ class _Step:
 
     async def _open(self, url: str) -> None:
         url = str(_parse_address(url))
+        if self.tab.sign_in is not None and not self.tab.sign_in.holds_at(url):
+            self.tab = await self._leave_sign_in()
         self._browser.entered.add(find_host(url))
         refused = self._browser.network.refused
         refused.pop(find_host(url), "")
@@ -291,10 +301,18 @@ class _Step:
             raise ToolError(f"{url[:200]} could not be opened: {why}")
         self._browser.entered.add(find_host(self.tab.url))
 
+    async def _leave_sign_in(self) -> Tab:
+        """A tab in which nobody is signed in."""
+        others = [each for each in self._browser.tabs if each.sign_in is None]
+        if not others:
+            return await self._browser.open_tab()
+        await self._browser.show(others[-1])
+        return others[-1]
+
     async def _enter_allowed(self) -> None:
         """Take in which of the hosts that were held back a person has allowed since."""
         for host, url in [*self._browser.blocked.items()]:
-            if not await self._find_refusal_of(url):
+            if not await self._find_refusal(url):
                 self._browser.entered.add(host)
                 del self._browser.blocked[host]
 
@@ -304,10 +322,22 @@ class _Step:
             if host in told:
                 continue
             told.add(host)
-            why = await self._find_refusal_of(url)
+            why = await self._find_refusal(url)
             self._notes.append(
                 f"it leads to {quote(host)}, where nobody has sent you, and was not followed: {why}"
             )
+
+    def _note_stay(self) -> None:
+        """A page where somebody is signed in led elsewhere."""
+        tab = self.tab
+        if tab.sign_in is None or not tab.leads_away:
+            return
+        url, tab.leads_away = tab.leads_away[:200], ""
+        self._notes.append(
+            f"it leads to {quote(url)}, which is not part of {tab.sign_in.site} and was not "
+            "followed: open it by itself; if this is a page to sign in, your person gives the "
+            f"sign-in anew: deskhand browser sign-in {tab.sign_in.site}"
+        )
 
     async def _use(self, given: BrowserArguments, ref: str) -> None:
         tab = self.tab
@@ -356,6 +386,8 @@ class _Step:
             self._notes.append(f"tab {self.tab.number} was closed by the page")
         self.tab = self._browser.current or await self._browser.open_tab()
         await self._note_blocked()
+        self._note_stay()
+        await renew_sign_in(self._browser, self.tab, self._sign_ins)
         await self._keep_downloads()
         if self.tab.dialog is not None:
             return ""
@@ -370,7 +402,8 @@ class _Step:
             self._notes.append(f"the page shows {describe_dialog(self.tab.dialog)}: answer it")
         head = self._render_head()
         label = join_labels((call_label(self._context), page_label(self.tab)))
-        done = await make_bounded_result(f"{head}\n{text}".rstrip(), self._context, label)
+        shown = self._browser.hide(f"{head}\n{text}".rstrip())
+        done = await make_bounded_result(shown, self._context, label)
         return msgspec.structs.replace(done, changes=(*done.changes, *self._rows))
 
     def _render_head(self) -> str:
@@ -390,7 +423,7 @@ class _Step:
         for url in {*self._list_readers(ref)}:
             if not url.startswith(("http://", "https://")):
                 raise ToolError("nothing is typed or given to a page without an address")
-            if why := await self._find_refusal_of(url):
+            if why := await self._find_refusal(url):
                 raise ToolError(f"nothing is typed or given to this page yet: {why}")
 
     def _list_readers(self, ref: str) -> Iterator[str]:
@@ -405,21 +438,6 @@ class _Step:
             inside = (frames[each].url for each in (*frame.above, frame.id) if each in frames)
             # One without an address of its own is what the frame around it has made of it.
             yield from (url for url in inside if not url.startswith("about:"))
-
-    async def _find_refusal_of(self, url: str) -> str:
-        """Why what this conversation knows may not go to where this address leads."""
-        try:
-            target = parse_url(url)
-        except NetError as error:
-            return str(error)
-        why = ""
-        context = self._context
-        for session in {context.session, self._owner}:
-            user = NetworkUser(session, context.agent, context.principal, context.label)
-            why = await self._find_refusal(user, target.host, target.port)
-            if not why:
-                return ""
-        return why
 
     async def _upload(self, ref: str, path: str) -> None:
         read = partial(self._context.reach.files.read_opened, path, MAX_FILE_BYTES + 1)
