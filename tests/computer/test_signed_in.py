@@ -30,6 +30,7 @@ FIRST, SECOND = "first7f3a9c1e8b2d4f60", "second0b6e4d2c8a1f3e5d"
 ACCOUNT = """<title>Account</title><h1>Hello Ann</h1><p id=key></p><a href="/orders">Orders</a>
 <a href="#">Buy again</a> <a href="http://other.test/away">Away</a>
 <label>Note <input name=note></label> <button onclick="document.title = 'bought'">Buy</button>
+<iframe src="http://other.test:PORT/frame"></iframe>
 <script>document.getElementById('key').textContent = 'theme ' + localStorage.getItem('theme') +
   ', key ' + document.cookie</script>"""
 
@@ -50,7 +51,8 @@ def account(surfer: Surfer) -> Surfer:
 
         site.pages[path] = answer
 
-    serve("/account", ACCOUNT)
+    serve("/account", ACCOUNT.replace("PORT", str(site.port)))
+    site.page("/frame", "<p>an advertisement")
     serve("/orders", "<h1>One tent</h1>", {"Set-Cookie": f"sid={SECOND}; Path=/"})
     site.page("/login", "<h1>Sign in</h1>")
     site.page("/away", "<h1>Away</h1>")
@@ -100,6 +102,14 @@ async def test_it_leads_nowhere_else(account: Surfer) -> None:
     assert "tab 1, one of 2" in shown and "Away" in shown, "in a tab where nobody is signed in"
     last = next(seen for seen in account.site.requests if seen.target == "/away")
     assert "cookie" not in last.headers
+
+
+async def test_frames_of_others_are_left_out(account: Surfer) -> None:
+    said = await account("sign_in", url=account.site.url("/account"))
+    assert 'frames of "other.test" are left out' in said and "advertisement" not in said
+    assert not any(seen.target == "/frame" for seen in account.site.requests)
+    account.site.page("/page", f"<iframe src='http://other.test:{account.site.port}/frame'>")
+    assert "advertisement" in await account("tab", tab=0, url=account.site.url("/page"))
 
 
 async def test_one_that_has_ended_says_so(account: Surfer) -> None:

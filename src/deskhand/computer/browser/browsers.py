@@ -183,8 +183,6 @@ class Browser:
         entered with the knowledge of a person. What it leads to else is kept in `blocked`."""
         if not url.startswith(("http://", "https://")):
             return url.startswith(("about:", "blob:"))
-        if tab.sign_in is not None:
-            return tab.sign_in.holds_at(url)
         host = find_host(url)
         here = find_host(tab.url) or find_host(tab.opener_url)
         if is_beneath(host, here) or any(is_beneath(host, each) for each in self.entered):

@@ -17,6 +17,7 @@ from ...types.errors import ToolError
 from ..elements import Element, RefTable, StaleRef, quote
 from ..snapshot import SnapshotLine, list_lines
 from . import page_scripts
+from .hosts import find_host
 from .page_tree import (
     COMPUTED_STYLES,
     MAX_CONTENT_NAME_CHARS,
@@ -38,6 +39,7 @@ FIRST_LOOK_S = 0.05
 POLL_S = 0.02
 MAX_CONSOLE = 60
 MAX_REQUESTS = 1_000
+MAX_LEFT_OUT = 20
 _WAITED_FOR = frozenset(("Document", "XHR", "Fetch", "Script", "Stylesheet"))
 """Kinds of requests whose answers change what a page shows."""
 _MAIN_FRAME_EVENTS = frozenset(
@@ -60,8 +62,9 @@ class Dialog(msgspec.Struct, frozen=True):
 class Tab:
     """A page target of the browser, with the session over which it is spoken to. `refs` and `lines`
     are of what was last shown. `may_enter` says of an address to which the page leads by itself
-    whether it may be gone to. One with a `sign_in` stays at its site, whoever leads where;
-    `leads_away` is where it was to go instead."""
+    whether it may be gone to. One with a `sign_in` stays at its site, whoever leads where:
+    `leads_away` is where it was to go instead, `frames_left_out` the hosts of frames that were not
+    loaded."""
 
     def __init__(
         self,
@@ -80,6 +83,7 @@ class Tab:
         self._is_opening = False
         self.sign_in: SignIn | None = None
         self.leads_away = ""
+        self.frames_left_out: set[str] = set()
         self.url = START_URL
         self.title = ""
         self.refs = RefTable(numbers)
@@ -183,13 +187,23 @@ class Tab:
         """A document is about to be asked for: let it go on, or stay where we are."""
         answered = {"requestId": said.get("requestId")}
         url = str(said.get("request", {}).get("url", ""))
-        may_stray = self._is_opening and self.sign_in is None
-        if said.get("frameId") != self._frame or may_stray or self._may_enter(self, url):
+        if self._may_load(url, is_frame=said.get("frameId") != self._frame):
             self._protocol.post("Fetch.continueRequest", answered, self._session)
         else:
-            self.leads_away = url if self.sign_in is not None else ""
             answered["errorReason"] = "Aborted"
             self._protocol.post("Fetch.failRequest", answered, self._session)
+
+    def _may_load(self, url: str, *, is_frame: bool) -> bool:
+        if self.sign_in is None:
+            return is_frame or self._is_opening or self._may_enter(self, url)
+        if self.sign_in.holds_at(url):
+            return True
+        if not is_frame:
+            self.leads_away = url
+        elif len(self.frames_left_out) < MAX_LEFT_OUT:
+            # All frames of a page share a process, which knows who is signed in.
+            self.frames_left_out.add(find_host(url))
+        return False
 
     def _take_navigation(self, frame: dict[str, Any]) -> None:
         self._worlds.clear()

@@ -330,14 +330,23 @@ class _Step:
     def _note_stay(self) -> None:
         """A page where somebody is signed in led elsewhere."""
         tab = self.tab
-        if tab.sign_in is None or not tab.leads_away:
+        if tab.sign_in is None:
             return
-        url, tab.leads_away = tab.leads_away[:200], ""
-        self._notes.append(
-            f"it leads to {quote(url)}, which is not part of {tab.sign_in.site} and was not "
-            "followed: open it by itself; if this is a page to sign in, your person gives the "
-            f"sign-in anew: deskhand browser sign-in {tab.sign_in.site}"
-        )
+        site = tab.sign_in.site
+        if tab.frames_left_out:
+            hosts = ", ".join(sorted(map(quote, tab.frames_left_out)))
+            tab.frames_left_out.clear()
+            self._notes.append(
+                f"frames of {hosts} are left out: where somebody is signed in, only "
+                f"pages of {site} are loaded"
+            )
+        if tab.leads_away:
+            url, tab.leads_away = tab.leads_away[:200], ""
+            self._notes.append(
+                f"it leads to {quote(url)}, which is not part of {site} and was not followed: open "
+                "it by itself; if this is a page to sign in, your person gives the sign-in anew: "
+                f"deskhand browser sign-in {site}"
+            )
 
     async def _use(self, given: BrowserArguments, ref: str) -> None:
         tab = self.tab
