@@ -8,14 +8,14 @@ done.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import anyio
 import msgspec
 
 from ..assembly.host import Host
-from ..models.base import Item, Reply, Request, TextDelta
+from ..models.base import ContextMessage, Item, Reply, Request, TextDelta
 from ..store.queries import find_subagent
 from ..subagents.kinds import MAX_CALLS
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished, TurnEnded
@@ -98,7 +98,7 @@ class Scripts:
     ) -> tuple[ScriptMessage, list[MadeCall]]:
         """What the script of this conversation asks for next, and the calls that it has made so
         far."""
-        made = await self._made_calls(session, request)
+        made = list_calls(await self._host.store.events(session), request.messages)
         script = self._running.get(session) or self._start(session, request)
         while (asked := await script.wait()).calls and script.answered < len(made):
             earlier = made[script.answered : script.answered + len(asked.calls)]
@@ -121,31 +121,32 @@ class Scripts:
         self._poke.set()
         return script
 
-    async def _made_calls(self, session: str, request: Request) -> list[MadeCall]:
-        """The calls of this script that have results, in their order. The latest may not be on disk
-        yet: they stand in the request."""
-        results: dict[str, CallResult] = {}
-        calls: dict[str, ToolCall] = {}
-        for recorded in await self._host.store.events(session):
-            match recorded.event:
-                case ModelReplied(message=message):
-                    calls |= {call.id: call for call in message.calls}
-                case ToolFinished(result=result):
-                    results[result.call_id] = CallResult(result.status, result.text)
-                case CallClosed(call_id=call_id, status=status, reason=reason):
-                    results[call_id] = CallResult(status, reason)
-                case _:
-                    pass
-        for shown in request.messages:
-            calls |= {call.id: call for call in shown.message.calls}
-            for part in shown.message.parts:
-                if isinstance(part, ToolResult) and part.call_id not in results:
-                    results[part.call_id] = CallResult(part.status, part.text)
-        return [
-            MadeCall(call.name, msgspec.json.decode(call.arguments), results[id_])
-            for id_, call in calls.items()
-            if id_ in results
-        ]
+
+def list_calls(events: Iterable[Recorded], messages: Iterable[ContextMessage]) -> list[MadeCall]:
+    """The calls of a conversation that have results, in their order. The latest may not be on disk
+    yet: they stand in the messages of a request."""
+    results: dict[str, CallResult] = {}
+    calls: dict[str, ToolCall] = {}
+    for recorded in events:
+        match recorded.event:
+            case ModelReplied(message=message):
+                calls |= {call.id: call for call in message.calls}
+            case ToolFinished(result=result):
+                results[result.call_id] = CallResult(result.status, result.text)
+            case CallClosed(call_id=call_id, status=status, reason=reason):
+                results[call_id] = CallResult(status, reason)
+            case _:
+                pass
+    for shown in messages:
+        calls |= {call.id: call for call in shown.message.calls}
+        for part in shown.message.parts:
+            if isinstance(part, ToolResult) and part.call_id not in results:
+                results[part.call_id] = CallResult(part.status, part.text)
+    return [
+        MadeCall(call.name, msgspec.json.decode(call.arguments), results[id_])
+        for id_, call in calls.items()
+        if id_ in results
+    ]
 
 
 class ScriptModel:

@@ -119,6 +119,7 @@ DEFERRED_TOOLS = (
         "undo_change",
         "subagents",
         "run_script",
+        "macro",
         "mcp",
         "mcp_read",
         "remote_agent",

@@ -15,6 +15,7 @@ from ..assembly.side_queries import SideQueries
 from ..assembly.summarise import Summarizer
 from ..assembly.workspace_tools import OwnTools
 from ..budgets.enforcement import BudgetLedger
+from ..codemode.macro_tool import MacroPlayer
 from ..codemode.script_model import Scripts
 from ..codemode.tool import RunScript
 from ..computer.browser.browsers import Browsers
@@ -47,7 +48,7 @@ from ..remote_agents.own_key import load_seed, make_sign
 from ..remote_agents.tools import make_remote_agent_tools
 from ..secrets.server_egress import open_server_network
 from ..store.queries import find_subagent
-from ..subagents.kinds import BROWSER
+from ..subagents.kinds import BROWSER, SCRIPT
 from ..subagents.restrict import Restricting
 from ..subagents.tasks import Subagents
 from ..subagents.tools import make_subagent_tools
@@ -139,7 +140,8 @@ class FeatureWiring:
     def tools(self, agent: str) -> tuple[Tool, ...]:
         """The tools of the features for this agent."""
         helpers = make_subagent_tools(self.subagents, self.host.store, self.host.settings)
-        helpers += (RunScript(self.subagents),) if helpers else ()
+        if helpers:
+            helpers += (RunScript(self.subagents), MacroPlayer(self.subagents, self.host.store))
         helpers += make_team_tools(self._team_calls)
         helpers += make_mcp_tools(self.mcp, self.host.settings())
         helpers += (DesktopTool(self.desktop),)
@@ -152,10 +154,10 @@ class FeatureWiring:
         return (*made, *self.more_tools)
 
     def _browser_owner(self, session: str) -> str:
-        """The conversation whose browser this one uses: sub-agents for the browser have that of
-        people, which stays open between their tasks."""
+        """The conversation whose browser this one uses: scripts, and sub-agents for the browser,
+        have that of people, which stays open between their tasks."""
         task = find_subagent(self.host.store, session) if is_subagent_session(session) else None
-        return task.request.root if task and task.request.kind == BROWSER else session
+        return task.request.root if task and task.request.kind in (BROWSER, SCRIPT) else session
 
     def _root_of(self, session: str) -> str:
         """The conversation of people that a sub-agent works for; any other is its own."""

@@ -37,6 +37,7 @@ FOR_TEAMS = frozenset(
 """What only the lead of a team has, and what its teammates have as well."""
 TEAMMATE = "teammate"
 RUN_SCRIPT = "run_script"
+MACRO = "macro"
 SCRIPT = "script"
 """The kind of what works off a script in the place of a model (see `codemode`)."""
 MAX_CALLS = 300
@@ -136,7 +137,7 @@ def _has_tool(kind: Kind, tool: Tool, *, nests: bool) -> bool:
         return nests and kind.nests
     if spec.name in WITHOUT or spec.name in FOR_LEADS:
         return False
-    if kind is _SCRIPT_KIND and spec.name == RUN_SCRIPT:
+    if kind is _SCRIPT_KIND and spec.name in (RUN_SCRIPT, MACRO):
         return False
     if kind.looks_only and not is_read_only(spec.effect):
         return False

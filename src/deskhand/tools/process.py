@@ -201,7 +201,7 @@ class ProcessTool:
             make_schema(ProcessArguments),
             self._effect,
             "never",
-            hint="terminal sessions",
+            hint="terminals",
         )
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:

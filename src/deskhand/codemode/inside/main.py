@@ -12,7 +12,10 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
+
+from .macro_player import play_macro
 
 MAX_SAID_CHARS = 50_000
 MAX_CALLS_AT_ONCE = 100
@@ -58,8 +61,8 @@ class HostSocket:
 
 
 def make_tools(host: HostSocket, parameters: dict[str, list[str]]) -> dict[str, object]:
-    """The functions that a script has: one for each tool, and `call` and `call_all` for tools by
-    name."""
+    """The functions that a script has: one for each tool, `call` and `call_all` for tools by name,
+    and `play_macro`."""
 
     def call(name: str, /, **arguments: Any) -> str:
         """Call this tool. Returns what it says; raises ToolError where it fails."""
@@ -76,7 +79,8 @@ def make_tools(host: HostSocket, parameters: dict[str, list[str]]) -> dict[str, 
         for name in parameters
         if name.isidentifier() and not keyword.iskeyword(name)
     }
-    return {**tools, "call": call, "call_all": call_all, "ToolError": ToolError, "json": json}
+    more = {"call": call, "call_all": call_all, "ToolError": ToolError, "json": json}
+    return {**tools, **more, "play_macro": partial(play_macro, call, ToolError)}
 
 
 def _make_function(
