@@ -22,6 +22,7 @@ from deskhand.computer.browser.sign_ins import (
     StoredItem,
     StoredOrigin,
     make_sign_in,
+    merge_sign_ins,
     parse_site,
     read_exported,
 )
@@ -191,7 +192,7 @@ def test_what_is_kept_is_what_was_given(
 def test_others_never_read_it(tmp_path: Path) -> None:
     kept = SignIns(tmp_path / "sign_ins")
     kept.save(SignIn((Cookie("s", "secret-value", "example.org"),), (), "example.org", 1.0))
-    (path,) = (tmp_path / "sign_ins").iterdir()
+    (path,) = (tmp_path / "sign_ins").glob("*.json")
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
     assert "secret-value" not in repr(kept.load("example.org"))
@@ -208,6 +209,57 @@ def test_the_nearest_one_is_found(tmp_path: Path) -> None:
     assert kept.find_site("https://example.org/x") == "example.org"
     assert kept.find_site("https://www.shop.example.org/x") == "shop.example.org"
     assert kept.find_site("https://example.org.evil.test/") == ""
+
+
+def test_what_two_browsers_renew_is_kept_of_both() -> None:
+    def make(a: str, b: str, c: str = "") -> SignIn:
+        cookies = [Cookie(n, v, "x.test") for n, v in (("a", a), ("b", b), ("c", c)) if v]
+        return SignIn(tuple(cookies), (), "x.test", 1.0)
+
+    before = make("1", "1", "1")
+    stored = merge_sign_ins(before, before, make("2", "1", "1"))
+    assert stored == make("2", "1", "1")
+    assert merge_sign_ins(stored, before, make("1", "2")) == make("2", "2"), "c was deleted"
+    origin = StoredOrigin("https://x.test", (StoredItem("k", "v"),))
+    merged = merge_sign_ins(stored, before, SignIn(before.cookies, (origin,), "x.test", 1.0))
+    assert merged.origins == (origin,) and merged.cookies == stored.cookies
+
+
+def test_what_was_taken_back_is_not_renewed(tmp_path: Path) -> None:
+    kept = SignIns(tmp_path)
+    given = SignIn((Cookie("s", "1", "x.test"),), (), "x.test", 1.0)
+    kept.renew(given, given)
+    assert kept.list_sites() == []
+    kept.save(SignIn((), (), "x.test", 2.0))
+    kept.renew(given, SignIn((Cookie("s", "2", "x.test"),), (), "x.test", 1.0))
+    assert kept.load("x.test").cookies == ()
+
+
+def test_what_is_too_large_is_refused_before_it_is_kept(tmp_path: Path) -> None:
+    kept = SignIns(tmp_path)
+    large = StoredOrigin("https://x.test", (StoredItem("k", "x" * (5 << 20)),))
+    with pytest.raises(ConfigError, match="larger than 4 MB"):
+        kept.save(SignIn((), (large,), "x.test", 1.0))
+    assert kept.list_sites() == []
+
+
+@pytest.mark.parametrize(
+    ("value", "is_key"),
+    [
+        ("a7f3a9c1e8b2d4f605c2", True),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.x", True),
+        ("short1", False),
+        ("accepted-all-of-them-please", False),
+        ("12345678901234567890123", False),
+        ("Meeting at 10 with the whole team", False),
+        ("https://shop.example.org/cart?x=1", False),
+        ('{"theme":"dark","size":12345}', False),
+        ("a1" * 300, False),
+    ],
+)
+def test_what_looks_like_a_key(value: str, is_key: bool) -> None:
+    found = SignIn((Cookie("c", value, "x.test"),), (), "x.test").list_keys()
+    assert (found == [value]) is is_key
 
 
 def deskhand(home: Path, *args: str) -> Result:

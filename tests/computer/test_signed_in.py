@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import anyio
 import msgspec
 import pytest
 from anyio.abc import SocketStream
@@ -29,7 +28,11 @@ from .conftest import Surfer
 FIRST, SECOND = "first7f3a9c1e8b2d4f60", "second0b6e4d2c8a1f3e5d"
 ACCOUNT = """<title>Account</title><h1>Hello Ann</h1><p id=key></p><a href="/orders">Orders</a>
 <a href="#">Buy again</a> <a href="http://other.test/away">Away</a>
-<label>Note <input name=note></label> <button onclick="document.title = 'bought'">Buy</button>
+<a href="/orders?2" onclick="document.title = 'deleted'; return false">Delete</a>
+<label>Note <input name=note></label>
+<label>Kind <select><option>Own<option>Gift</select></label>
+<button onclick="confirm('Really close it?')">Close the account</button>
+<button onclick="document.title = 'bought'">Buy</button>
 <iframe src="http://other.test:PORT/frame"></iframe>
 <script>document.getElementById('key').textContent = 'theme ' + localStorage.getItem('theme') +
   ', key ' + document.cookie</script>"""
@@ -80,7 +83,7 @@ async def test_a_page_is_read_as_the_person(account: Surfer) -> None:
     done = await account.done("sign_in", url=account.site.url("/account"))
     shown = text_of(done)
     assert "Hello Ann" in shown and "theme dark" in shown
-    assert FIRST not in shown and "[sid of site.test]" in shown
+    assert FIRST not in shown and "[sign-in at site.test]" in shown
     assert done.parts[0].label.readers == ("role:owner",)
     browser = account.browsers.peek(account.hands.session)
     assert browser is not None and browser.label.readers == ("role:owner",), "who watches it too"
@@ -159,48 +162,119 @@ async def test_what_is_asked_before_it(account: Surfer) -> None:
     await account("sign_in", url=url)
     again = preview(account, "sign_in", url=account.site.url("/orders"))
     assert again is not None and again.effect == "fetch", "one yes holds while it is open"
-    refs = {name: shown_ref(account, name) for name in ("Buy", "Buy again", "Orders", "Note")}
+    names = ("Buy", "Buy again", "Orders", "Note", "Kind", "Delete")
+    refs = {name: shown_ref(account, name) for name in names}
     bought = preview(account, "click", ref=refs["Buy"])
     assert bought == CallPreview("send_other", f'click button "Buy" on {url}, signed in as you')
-    for action, more in (
-        ("click", {"ref": refs["Buy again"]}),
-        ("press", {"keys": "Enter"}),
-        ("press", {"keys": "Tab Enter"}),
-        ("type", {"ref": refs["Note"], "text": "x", "submit": True}),
-        ("drag", {"ref": refs["Note"], "to": refs["Buy"]}),
-        ("upload", {"ref": refs["Buy"], "path": "x"}),
-        ("dialog", {"accept": True}),
-    ):
+    acts: tuple[tuple[str, dict[str, Any], str], ...] = (
+        ("click", {"ref": refs["Buy again"]}, 'click link "Buy again"'),
+        ("click", {"ref": f"[{refs['Buy']}]"}, 'click button "Buy"'),
+        ("click", {"ref": refs["Orders"], "button": "right"}, 'click link "Orders"'),
+        ("click", {"ref": refs["Orders"], "clicks": 2}, 'click link "Orders"'),
+        ("press", {"keys": "Enter", "ref": refs["Buy"]}, 'press Enter on button "Buy"'),
+        ("press", {"keys": " ", "ref": refs["Buy"]}, 'on button "Buy"'),
+        ("press", {"keys": "ArrowDown", "ref": refs["Kind"]}, 'on combobox "Kind"'),
+        ("type", {"ref": refs["Note"], "text": "x", "submit": True}, 'type textbox "Note"'),
+        ("type", {"ref": refs["Buy"], "text": " "}, 'type button "Buy"'),
+        ("select", {"ref": refs["Kind"], "text": "Gift"}, 'select combobox "Kind"'),
+        ("drag", {"ref": refs["Note"], "to": refs["Buy"]}, 'to button "Buy"'),
+        ("upload", {"ref": refs["Buy"], "path": "x"}, 'upload button "Buy"'),
+    )
+    for action, more, shown in acts:
         found = preview(account, action, **more)
         assert found is not None and found.effect == "send_other", action
-    for action, more in (
+        assert shown in found.shown, found
+    free: tuple[tuple[str, dict[str, Any]], ...] = (
         ("click", {"ref": refs["Orders"]}),
-        ("press", {"keys": "PageDown"}),
+        ("click", {"ref": refs["Delete"]}),
+        ("press", {"keys": "PageDown Tab"}),
         ("type", {"ref": refs["Note"], "text": "x"}),
         ("dialog", {"accept": False}),
         ("look", {}),
         ("scroll", {}),
-    ):
+    )
+    for action, more in free:
         assert preview(account, action, **more) is None, action
+    refused: tuple[tuple[str, dict[str, Any], str], ...] = (
+        ("press", {"keys": "Enter"}, "name its ref"),
+        ("press", {"keys": " "}, "name its ref"),
+        ("click", {"ref": "e999"}, "there is no"),
+        ("dialog", {"accept": True}, "asks nothing"),
+    )
+    for action, more, why in refused:
+        found = preview(account, action, **more)
+        assert found is not None and found.effect == "none" and why in found.shown
+        assert why in await account.fails(action, **more), "it fails, without a question"
 
 
-async def test_a_page_that_changed_since_is_not_acted_on(account: Surfer) -> None:
+async def test_what_a_dialog_asks_is_shown(account: Surfer) -> None:
     await account("sign_in", url=account.site.url("/account"))
-    ref = shown_ref(account, "Buy")
+    await account("click", ref=shown_ref(account, "Close the account"))
+    asked = preview(account, "dialog", accept=True)
+    assert asked is not None and 'accept the confirm "Really close it?"' in asked.shown
+    stored = account.sign_ins.load("site.test")
+    assert stored.origins[0].local_storage == (StoredItem("theme", "dark"),), "it stays"
+    await account("dialog", accept=False)
+
+
+async def test_a_link_is_opened_and_not_clicked(account: Surfer) -> None:
+    await account("sign_in", url=account.site.url("/account"))
+    said = await account("click", ref=shown_ref(account, "Delete"))
+    assert "One tent" in said and "deleted" not in await account.title()
+
+
+async def test_what_was_judged_on_another_tab_is_not_done(account: Surfer) -> None:
+    await account("sign_in", url=account.site.url("/account"))
     browser = account.browsers.peek(account.hands.session)
-    assert browser is not None and browser.current is not None
-    said: list[str] = []
+    assert browser is not None
+    signed_in = browser.current
+    assert signed_in is not None
+    ref = shown_ref(account, "Buy")
+    await account("tab", tab=1)
+    assert preview(account, "click", ref=ref) is None
+    await browser.show(signed_in)  # as a sub-agent does that has the same browser
+    assert "changed since" in await account.fails("click", ref=ref)
+    assert await account.title() == "Account"
+    assert preview(account, "click", ref=ref) is not None
+    await account("click", ref=ref)
+    assert await account.title() == "bought", "what was judged as it is now is done"
 
-    async def click() -> None:
-        said.append(await account.fails("click", ref=ref))
 
-    async with anyio.create_task_group() as tasks:
-        await browser.lock.acquire()  # a sub-agent that has the same browser is at work
-        tasks.start_soon(click)
-        await anyio.wait_all_tasks_blocked()
-        await browser.current.navigate(account.site.url("/orders"))
-        browser.lock.release()
-    assert "changed since" in said[0]
+async def test_another_sign_in_is_asked_about_and_used(account: Surfer) -> None:
+    await account("sign_in", url=account.site.url("/account"))
+    await account("tab", tab=1)
+    given = account.sign_ins.load("site.test")
+    cookies = (Cookie("sid", SECOND, "site.test"),)
+    account.sign_ins.save(replace(given, cookies=cookies, taken_at=9.0))
+    asked = preview(account, "sign_in", url=account.site.url("/account"))
+    assert asked is not None and asked.effect == "network"
+    shown = await account("sign_in", url=account.site.url("/account"))
+    assert "Hello Ann" in shown and FIRST not in account.site.requests[-1].headers["cookie"]
+
+
+async def test_a_cookie_that_no_browser_takes_is_left_out(account: Surfer) -> None:
+    given = account.sign_ins.load("site.test")
+    wrong = (
+        Cookie("", "", "site.test"),
+        Cookie("a\nb", "1", "site.test"),
+        Cookie("late", "1", "site.test", same_site="None"),
+    )
+    account.sign_ins.save(replace(given, cookies=(*wrong, *given.cookies)))
+    assert "Hello Ann" in await account("sign_in", url=account.site.url("/account"))
+
+
+async def test_what_is_shown_afterwards_is_the_owners_too(account: Surfer) -> None:
+    """Other tabs of the browser name those that are signed in."""
+    await account("sign_in", url=account.site.url("/account"))
+    done = await account.done("tab", tab=1)
+    assert "/account" in text_of(done) and done.parts[0].label.readers == ("role:owner",)
+
+
+async def test_where_others_read_along_it_is_not_used(account: Surfer) -> None:
+    account.hands.audience = ("bob",)
+    said = await account.fails("sign_in", url=account.site.url("/account"))
+    assert "others read along" in said
+    assert not account.site.requests
 
 
 async def test_no_script_is_run_there(account: Surfer) -> None:

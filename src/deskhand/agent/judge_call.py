@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from msgspec.structs import replace
-
 from ..policy import approval
 from ..policy.approval import CallSetting, render_arguments
 from ..policy.consent import find_grant
@@ -68,9 +66,7 @@ async def _ask_policy(session: Session, call: OpenCall, tool: Tool) -> Verdict:
     looks = getattr(tool, "preview", None)
     preview = None if looks is None else _preview(session, call, looks)
     setting = _make_setting(session, preview)
-    case = _make_case(session, call, tool)
-    if preview is not None:
-        case = replace(case, effect=preview.effect)
+    case = _make_case(session, call, tool, preview)
     decision = await _decide(session, call, case, setting)
     if decision.verdict == "deny":
         return make_failed_result(call, "denied", f"not permitted: {decision.reason}")
@@ -110,11 +106,13 @@ async def _decide(session: Session, call: OpenCall, case: Case, setting: CallSet
     return grant or decision
 
 
-def _make_case(session: Session, call: OpenCall, tool: Tool) -> Case:
+def _make_case(session: Session, call: OpenCall, tool: Tool, preview: CallPreview | None) -> Case:
     turn = session.turn
     effect = tool.spec.effect
     effect_function = get_effect_function(tool)
-    if effect_function is not None:
+    if preview is not None:
+        effect = preview.effect
+    elif effect_function is not None:
         effect = effect_function(call.call.arguments, turn.address)
 
     label = session.journal.trusted_label

@@ -116,11 +116,11 @@ class RefTable:
 
     def knows(self, ref: str) -> bool:
         """Whether something is called so."""
-        return ref in self._elements
+        return _clean_ref(ref) in self._elements
 
     def find(self, ref: str) -> Element:
         """The element of this ref, as it was last seen. Raises StaleRef."""
-        ref = ref.strip().strip("[]@")
+        ref = _clean_ref(ref)
         element = self._elements.get(ref)
         if element is None:
             raise StaleRef(f"there is no {ref[:20]!r} now{self._name_near('')}")
@@ -140,6 +140,10 @@ class RefTable:
         if not found:
             return ": look again"
         return "; near it: " + ", ".join(f"{each.ref} {describe(each)}" for each in found)
+
+
+def _clean_ref(ref: str) -> str:
+    return ref.strip().strip("[]@")
 
 
 def _iter_identities(root: Element) -> Iterator[tuple[Element, _Identity]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -22,7 +22,6 @@ from ...tools.command_network import CommandNetwork, NetworkUser
 from ...tools.render import INSTALL_COMMAND, find_browser
 from ...types.errors import SandboxError, ToolError
 from ...types.labels import LOCAL, Label, join_labels
-from ...types.secret_search import SecretSearch
 from ..repeats import RepeatWatch
 from .hosts import find_host, is_beneath
 from .launch import DOWNLOADS, UPLOADS, make_command
@@ -65,8 +64,7 @@ class _NewTab(msgspec.Struct, frozen=True):
 class Browser:
     """One Chromium with its tabs, of which one is looked at. `exchange` is the folder through which
     files come and go. `label` is that of all that was done with it: what a conversation knows may
-    stand on the pages. No other browser of this process has its `number`. `hide` takes out of texts
-    what sign-ins consist of."""
+    stand on the pages. No other browser of this process has its `number`."""
 
     def __init__(self, program: str, context: Context, number: int) -> None:
         self.number = number
@@ -92,8 +90,7 @@ class Browser:
         self._opening: list[_NewTab] = []
         self._sign_ins: dict[str, SignIn] = {}
         self._contexts: dict[str, str] = {}
-        self._hidden: dict[str, str] = {}
-        self.hide: Callable[[str], str] = str
+        self._hidden: dict[str, list[str]] = {}
         self._numbers = count(1)
         self._sessions: dict[str, Tab] = {}
         self._next_tab = 1
@@ -265,14 +262,8 @@ class Browser:
                 self._numbers,
             )
             tab.opener_url = next((each.url for each in self.tabs if each.target == new.opener), "")
-            tab.sign_in = next(
-                (
-                    self._sign_ins[site]
-                    for site, context in self._contexts.items()
-                    if context == new.context
-                ),
-                None,
-            )
+            sites = {context: site for site, context in self._contexts.items()}
+            tab.sign_in = self.find_sign_in(sites.get(new.context, ""))
             self._next_tab += 1
             self._sessions[new.session] = tab
             self.tabs.append(tab)
@@ -299,31 +290,44 @@ class Browser:
 
     # Sign-ins
 
-    def is_signed_in(self, site: str) -> bool:
-        """Whether tabs can be opened that are signed in there."""
-        return site in self._contexts
+    def find_sign_in(self, site: str) -> SignIn | None:
+        """The sign-in with which tabs can be opened there, as the site has renewed it."""
+        return self._sign_ins.get(site)
 
     async def use_sign_in(self, sign_in: SignIn) -> None:
         """Have tabs that can be opened signed in there. They share nothing with the others, and
         lead nowhere else. Raises BrowserGone, CommandRefused."""
         made = await self._call("Target.createBrowserContext", {"disposeOnDetach": True})
         context = {"browserContextId": str(made["browserContextId"])}
-        await self._call("Browser.setDownloadBehavior", self._download_behavior | context)
-        cookies = [each.to_chromium() for each in sign_in.cookies]
-        await self._call("Storage.setCookies", {"cookies": cookies, **context})
+        try:
+            await self._call("Browser.setDownloadBehavior", self._download_behavior | context)
+            for cookie in sign_in.cookies:
+                with suppress(CommandRefused):  # one that no browser takes
+                    given = {"cookies": [cookie.to_chromium()], **context}
+                    await self._call("Storage.setCookies", given)
+        except ToolError:
+            with suppress(ToolError):
+                await self._call("Target.disposeBrowserContext", context)
+            raise
         self._contexts[sign_in.site] = context["browserContextId"]
         self.note_sign_in(sign_in)
 
     def note_sign_in(self, sign_in: SignIn) -> None:
         """This is what the tabs that are signed in there have by now."""
+        before = self._sign_ins.get(sign_in.site)
         self._sign_ins[sign_in.site] = sign_in
         for tab in self.tabs:
             if tab.sign_in is not None and tab.sign_in.site == sign_in.site:
                 tab.sign_in = sign_in
-        self._hidden |= {
-            value: f"[{name} of {sign_in.site}]" for value, name in sign_in.values().items()
-        }
-        self.hide = SecretSearch(self._hidden).redact
+        keys = [key for each in (before, sign_in) if each is not None for key in each.list_keys()]
+        self._hidden[sign_in.site] = sorted({*keys}, key=len, reverse=True)
+
+    def hide(self, text: str) -> str:
+        """The text without the keys that sign-ins consist of."""
+        for site, keys in self._hidden.items():
+            for key in keys:
+                text = text.replace(key, f"[sign-in at {site}]")
+        return text
 
     async def read_cookies(self, site: str) -> tuple[Cookie, ...]:
         """What the tabs that are signed in there have by now. Raises BrowserGone,
@@ -332,13 +336,15 @@ class Browser:
         return cookies_of_chromium((await self._call("Storage.getCookies", asked))["cookies"])
 
     async def forget_sign_in(self, site: str) -> None:
-        """Close the tabs that are signed in there, with all that they keep."""
-        asked = {"browserContextId": self._contexts.pop(site)}
-        del self._sign_ins[site]
-        await self._call("Target.disposeBrowserContext", asked)
+        """Close the tabs that are signed in there, with all that they keep. Raises BrowserGone,
+        CommandRefused."""
+        context = self._contexts.pop(site, "")
+        self._sign_ins.pop(site, None)
         for session, tab in [*self._sessions.items()]:
             if tab.sign_in is not None and tab.sign_in.site == site:
                 self._forget(session)
+        if context:
+            await self._call("Target.disposeBrowserContext", {"browserContextId": context})
 
     async def finish_downloads(self, seconds: float) -> list[Download]:
         """Those that have ended, for which this waits; they are not given again."""

@@ -107,7 +107,8 @@ SELECT_ALL = """function () {
   this.ownerDocument.getSelection().selectAllChildren(this)
 }"""
 
-READ_STORAGE = (
-    "(() => { try { return JSON.stringify({...localStorage}) } catch { return '{}' } })()"
-)
-"""An expression: what the page keeps for its origin."""
+READ_STORAGE = """(() => {
+  try { return JSON.stringify([location.origin, {...localStorage}]) } catch { return '' }
+})()"""
+"""An expression: the origin of the page, and what it keeps for that; '' where it may keep
+nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,17 +17,16 @@ import anyio.to_thread
 import msgspec
 from anyio.abc import Process
 
-from ...types.errors import ConfigError
+from ...types.errors import ConfigError, ToolError
 from .hosts import find_host, is_beneath
 from .launch import JOIN_PIPES
 from .page_scripts import READ_STORAGE
-from .protocol import WRONG_SHAPES, BrowserGone, CommandRefused, Protocol
+from .protocol import WRONG_SHAPES, Protocol
 from .sign_ins import (
     Cookie,
     SignIn,
     StoredOrigin,
     cookies_of_chromium,
-    describe_origin,
     make_sign_in,
     make_stored_origin,
 )
@@ -68,7 +68,8 @@ async def take_sign_in(
     ]
     process = None
     try:
-        process = await anyio.open_process(command, env=environment)
+        # What it complains of is nothing for the terminal, and nobody reads it.
+        process = await anyio.open_process(command, env=environment, stderr=subprocess.DEVNULL)
         window = _Window(process, site)
         await window.watch()
     except OSError as error:
@@ -77,12 +78,14 @@ async def take_sign_in(
         with anyio.CancelScope(shield=True):
             await _end(process)
             await anyio.to_thread.run_sync(partial(shutil.rmtree, profile, ignore_errors=True))
+    if not window.was_open:
+        raise ConfigError(f"{program} ended before it showed a window: try to start it yourself")
     return make_sign_in(site, window.cookies, window.origins.values(), now)
 
 
 class _Window:
-    """The browser of a person. `cookies` and `origins` are what it kept when it was last looked
-    at."""
+    """The browser of a person. `cookies` and `origins` are what it kept when it was last looked at,
+    `was_open` whether it has shown a page by then."""
 
     def __init__(self, process: Process, site: str) -> None:
         self._process = process
@@ -90,6 +93,7 @@ class _Window:
         self._protocol = Protocol(self, lambda session, method, said: None)
         self._sessions: dict[str, str] = {}
         self.ended = ""
+        self.was_open = False
         self.cookies: tuple[Cookie, ...] = ()
         self.origins: dict[str, StoredOrigin] = {}
 
@@ -106,9 +110,12 @@ class _Window:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._listen)
             tasks.start_soon(self._protocol.run_sender)
-            with suppress(BrowserGone, *WRONG_SHAPES):
-                while await self._look():  # noqa: ASYNC110 -- nothing tells of new cookies
-                    await anyio.sleep(LOOK_S)
+            while not self.ended:
+                # A page that asks something, or says what cannot be read, is looked at again.
+                with suppress(ToolError, *WRONG_SHAPES):
+                    if not await self._look():
+                        break
+                await anyio.sleep(LOOK_S)
             tasks.cancel_scope.cancel()
 
     async def _listen(self) -> None:
@@ -124,15 +131,16 @@ class _Window:
         self._protocol.end()
 
     async def _look(self) -> bool:
-        """Take in what is kept now. Returns whether a page is still open."""
+        """Take in what is kept now. Returns whether a page is still open. Raises ToolError."""
+        found = await self._protocol.call("Storage.getCookies")
+        self.cookies = cookies_of_chromium(found["cookies"])
         targets = (await self._protocol.call("Target.getTargets"))["targetInfos"]
         pages = [each for each in targets if each.get("type") == "page"]
         if not pages:
-            return False
-        found = await self._protocol.call("Storage.getCookies")
-        self.cookies = cookies_of_chromium(found["cookies"])
+            return not self.was_open
+        self.was_open = True
         for page in pages:
-            with suppress(CommandRefused):  # it has just gone
+            with suppress(ToolError, *WRONG_SHAPES):
                 await self._look_at(str(page["targetId"]), str(page.get("url", "")))
         return True
 
@@ -143,13 +151,14 @@ class _Window:
             asked: dict[str, Any] = {"targetId": target, "flatten": True}
             attached = await self._protocol.call("Target.attachToTarget", asked)
             self._sessions[target] = str(attached["sessionId"])
-        asked = {"expression": f"[location.origin, {READ_STORAGE}]", "returnByValue": True}
-        answer = await self._protocol.call("Runtime.evaluate", asked, self._sessions[target])
-        origin, items = answer["result"]["value"]
-        if origin == describe_origin(url):
-            kept = make_stored_origin(origin, msgspec.json.decode(items))
-            if kept is not None and kept.local_storage:
-                self.origins[origin] = kept
+        asked = {"expression": READ_STORAGE, "returnByValue": True}
+        session = self._sessions[target]
+        answer = await self._protocol.call("Runtime.evaluate", asked, session, LOOK_S)
+        text = str(answer["result"]["value"]).encode()
+        origin, items = msgspec.json.decode(text, type=tuple[str, dict[str, str]])
+        kept = make_stored_origin(origin, items)
+        if kept is not None and kept.local_storage:
+            self.origins[origin] = kept
 
 
 async def _end(process: Process | None) -> None:

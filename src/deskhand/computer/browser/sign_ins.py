@@ -6,11 +6,13 @@ and the time beside it.
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -18,16 +20,19 @@ from msgspec.structs import replace
 from ...config.private_files import write_private_file
 from ...net.url import parse_url
 from ...types.errors import ConfigError, NetError
+from ...types.folders import make_private_folder
 from .hosts import find_host, is_beneath
 
 MAX_COOKIES = 500
 MAX_FILE_BYTES = 4 << 20
+MAX_HIDDEN = 200
 MAX_STORED_CHARS = 1 << 20
 """Of what the pages of one origin keep."""
-MIN_HIDDEN_CHARS = 20
-"""A shorter value is a setting, not a key."""
+_KEY = re.compile(r"(?=[^ ]*[0-9])(?=[^ ]*[A-Za-z])(?!https?:|[{\[])[!-~]{20,500}")
+"""What looks like a key: a shorter or plainer value is a setting, and may be any word of a page."""
 _SAME_SITE = ("Strict", "Lax", "None")
 _COOKIE_LINE_FIELDS = 7
+T = TypeVar("T")
 
 
 class Cookie(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -55,8 +60,13 @@ class Cookie(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
             "path": self.path,
             "secure": self.secure,
             "httpOnly": self.http_only,
-            # With a domain it would hold for the hosts beneath as well.
-            **({"domain": self.domain} if self.domain.startswith(".") else {}),
+            # With a domain it would hold for the hosts beneath as well, which is wrong for names
+            # that begin so (RFC 6265bis, 4.1.3.2).
+            **(
+                {"domain": self.domain}
+                if self.domain.startswith(".") and not self.name.startswith("__Host-")
+                else {}
+            ),
             "url": f"{'https' if self.secure else 'http'}://{host}{self.path}",
         }
         if self.expires >= 0:
@@ -102,20 +112,12 @@ class SignIn(msgspec.Struct, frozen=True, rename="camel"):
         schemes = ("https:",) if self.is_encrypted else ("https:", "http:")
         return url.startswith(schemes) and is_beneath(find_host(url), self.site)
 
-    def values(self) -> dict[str, str]:
-        """What it consists of that is to be shown to nobody, each with its name."""
-        pairs = [(each.value, each.name) for each in self.cookies]
+    def list_keys(self) -> list[str]:
+        """The values in it that look like keys."""
+        values = [each.value for each in self.cookies]
         for origin in self.origins:
-            pairs += [(each.value, each.name) for each in origin.local_storage]
-        return {
-            value: name
-            for value, name in pairs
-            if len(value) >= MIN_HIDDEN_CHARS and _looks_random(value)
-        }
-
-
-def _looks_random(value: str) -> bool:
-    return any(char.isdigit() for char in value) and any(char.isalpha() for char in value)
+            values += [each.value for each in origin.local_storage]
+        return [value for value in values if _KEY.fullmatch(value)][:MAX_HIDDEN]
 
 
 def parse_site(text: str) -> str:
@@ -196,7 +198,8 @@ def _read_cookie_lines(text: str) -> list[Cookie]:
 
 
 def cookies_of_chromium(said: Iterable[Mapping[str, Any]]) -> tuple[Cookie, ...]:
-    """Those of an answer to Storage.getCookies."""
+    """Those of an answer to Storage.getCookies, but for those that hold only within pages of one
+    other site."""
     return tuple(
         Cookie(
             str(each["name"]),
@@ -209,29 +212,51 @@ def cookies_of_chromium(said: Iterable[Mapping[str, Any]]) -> tuple[Cookie, ...]
             str(each.get("sameSite", "")),
         )
         for each in said
+        if "partitionKey" not in each
     )
 
 
-def make_stored_origin(origin: str, items: Mapping[str, Any]) -> StoredOrigin | None:
+def make_stored_origin(origin: str, items: Mapping[str, str]) -> StoredOrigin | None:
     """What the pages of an origin keep; None where it is too much to be kept for them."""
-    if sum(len(name) + len(str(value)) for name, value in items.items()) > MAX_STORED_CHARS:
+    if sum(len(name) + len(value) for name, value in items.items()) > MAX_STORED_CHARS:
         return None
-    return StoredOrigin(
-        origin, tuple(StoredItem(name, str(value)) for name, value in items.items())
-    )
+    return StoredOrigin(origin, tuple(StoredItem(name, value) for name, value in items.items()))
+
+
+def merge_sign_ins(stored: SignIn, before: SignIn, now: SignIn) -> SignIn:
+    """What is stored, with what has changed between the other two: several browsers may renew
+    different parts."""
+    cookies = _merge(stored.cookies, before.cookies, now.cookies, _name_cookie)
+    origins = _merge(stored.origins, before.origins, now.origins, lambda each: each.origin)
+    return replace(stored, cookies=cookies, origins=origins)
+
+
+def _name_cookie(cookie: Cookie) -> Hashable:
+    return cookie.domain, cookie.path, cookie.name
+
+
+def _merge(
+    stored: Iterable[T], before: Iterable[T], now: Iterable[T], name: Callable[[T], Hashable]
+) -> tuple[T, ...]:
+    found, old, new = ({name(each): each for each in group} for group in (stored, before, now))
+    for key in old.keys() - new.keys():
+        found.pop(key, None)
+    changed = {key: each for key, each in new.items() if old.get(key) != each}
+    return tuple((found | changed).values())
 
 
 def render_storage_script(sign_in: SignIn) -> str:
-    """A script for new documents: those of an origin that keeps something have it from the
-    start."""
+    """A script for new documents: those of an origin that keeps nothing yet have what is in the
+    sign-in from the start."""
     kept = {
         each.origin: [(item.name, item.value) for item in each.local_storage]
         for each in sign_in.origins
     }
     items = msgspec.json.encode(kept).decode()
     return (
-        f"for (const [name, value] of ({items})[location.origin] ?? [])"
-        " localStorage.setItem(name, value)"
+        "try { if (!localStorage.length) for (const [name, value] of "
+        f"new Map(Object.entries({items})).get(location.origin) ?? []) "
+        "localStorage.setItem(name, value) } catch { }"
     )
 
 
@@ -271,16 +296,44 @@ class SignIns:
             raise ConfigError(f"{str(path)!r} is damaged: sign in again") from error
 
     def save(self, sign_in: SignIn) -> None:
-        """Keep it in the place of the one before. Raises OSError."""
-        data = msgspec.json.format(msgspec.json.encode(sign_in))
-        write_private_file(self._path(sign_in.site), data.decode() + "\n")
+        """Keep it in the place of the one before. Raises OSError, ConfigError."""
+        with self._lock():
+            self._write(sign_in)
+
+    def renew(self, before: SignIn, now: SignIn) -> None:
+        """Keep what a site has changed, unless the sign-in was taken back or replaced meanwhile.
+        Raises OSError, ConfigError."""
+        with self._lock():
+            if not self._path(now.site).exists():
+                return
+            stored = self.load(now.site)
+            if stored.taken_at == now.taken_at:
+                self._write(merge_sign_ins(stored, before, now))
 
     def remove(self, site: str) -> None:
         """Raises ConfigError where there is none."""
-        try:
-            self._path(site).unlink()
-        except FileNotFoundError:
-            raise self._explain_missing(site) from None
+        with self._lock():
+            try:
+                self._path(site).unlink()
+            except FileNotFoundError:
+                raise self._explain_missing(site) from None
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """One process writes at a time."""
+        make_private_folder(self._folder)
+        path = self._folder / ".lock"
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600)) as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield
+
+    def _write(self, sign_in: SignIn) -> None:
+        data = msgspec.json.format(msgspec.json.encode(sign_in))
+        if len(data) > MAX_FILE_BYTES:
+            raise ConfigError(
+                f"what {sign_in.site} keeps in a browser is larger than {MAX_FILE_BYTES >> 20} MB"
+            )
+        write_private_file(self._path(sign_in.site), data.decode() + "\n")
 
     def _explain_missing(self, site: str) -> ConfigError:
         sites = self.list_sites()
@@ -292,9 +345,3 @@ class SignIns:
 
     def _path(self, site: str) -> Path:
         return self._folder / f"{parse_site(site)}.json"
-
-
-def describe_origin(url: str) -> str:
-    """The origin of an address, as a page has it in `location.origin`."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"

@@ -29,7 +29,7 @@ from .page_tree import (
     read_looks,
 )
 from .protocol import CALL_S, WRONG_SHAPES, BrowserGone, CommandRefused, PendingCall, Protocol
-from .sign_ins import SignIn
+from .sign_ins import SignIn, render_storage_script
 
 START_URL = "about:blank"
 LOAD_S = 30.0
@@ -111,6 +111,9 @@ class Tab:
 
     async def open_session(self) -> None:
         """Have it tell what happens. Raises BrowserGone, CommandRefused."""
+        if self.sign_in is not None:
+            stored = {"source": render_storage_script(self.sign_in), "worldName": _WORLD}
+            self._protocol.post("Page.addScriptToEvaluateOnNewDocument", stored, self._session)
         # Without waiting for answers: a tab that a page has opened gives some of them only when it
         # is let go on.
         for method, params in (

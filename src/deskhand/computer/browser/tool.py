@@ -48,10 +48,13 @@ from .launch import DOWNLOADS, UPLOADS
 from .protocol import BrowserGone
 from .sign_ins import SignIns
 from .signed_in import (
+    SIGNED_IN,
     describe_act,
     describe_sign_in,
+    find_free_link,
     open_signed_in,
     renew_sign_in,
+    require_owner,
     require_sign_in,
 )
 from .tab import Tab, describe_dialog, wait_until
@@ -63,6 +66,10 @@ FIRST_PAGE_S = 1.0
 DOWNLOAD_S = 20.0
 MAX_FILE_BYTES = 200 << 20
 MAX_SCRIPT_ANSWER_CHARS = 8_000
+
+MAX_JUDGED = 500
+_UNJUDGED = CallPreview("irreversible")
+"""Stands for what nobody has judged."""
 
 FindRefusal = Callable[[NetworkUser, str, int], Awaitable[str]]
 """Why what a conversation knows may not be sent to this host and port, and what to do about it; ''
@@ -87,6 +94,8 @@ class BrowserTool:
         self._browsers = browsers
         self._find_refusal = find_refusal
         self._sign_ins = sign_ins
+        self._judged: dict[tuple[str, bytes], CallPreview | None] = {}
+        """What was said of calls that have not run yet."""
         self.spec = Spec(
             BROWSER,
             _DESCRIPTION,
@@ -113,20 +122,24 @@ class BrowserTool:
     ) -> CallPreview | None:
         """What a person is to be asked where they are signed in, or will be: nothing is done there
         in their name without a yes."""
+        found = self._find_preview(arguments, session)
+        if len(self._judged) > MAX_JUDGED:
+            self._judged.clear()
+        self._judged[session, bytes(arguments)] = found
+        return found
+
+    def _find_preview(self, arguments: msgspec.Raw, session: str) -> CallPreview | None:
         try:
             given = decode_arguments(arguments, BrowserArguments, BROWSER)
             browser = self._browsers.peek(session)
-            if given.action != "sign_in":
-                shown = describe_act(browser, given)
-                return CallPreview("send_other", shown) if shown else None
-            url = str(_parse_address(given.url))
-            shown = describe_sign_in(self._sign_ins, url)
-            site = self._sign_ins.find_site(url)
+            if given.action == "sign_in":
+                url = str(_parse_address(given.url))
+                shown = describe_sign_in(self._sign_ins, browser, url)
+                return CallPreview("network", shown) if shown else CallPreview("fetch")
+            shown = describe_act(browser, given)
         except ToolError as error:
             return CallPreview("none", str(error))  # it will not be done
-        if browser is not None and not browser.ended and browser.is_signed_in(site):
-            return CallPreview("fetch")
-        return CallPreview("network", shown)
+        return CallPreview("send_other", shown) if shown else None
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, BrowserArguments, BROWSER)
@@ -139,33 +152,35 @@ class BrowserTool:
         may_open = given.action in ("open", "sign_in", "tab")
         if (open_now is None or open_now.ended) and not may_open:
             raise ToolError("no page is open: open one with its url")
-        asked = describe_act(open_now, given)
+        called = context.session, bytes(arguments)
+        judged = self._judged.pop(called) if called in self._judged else _UNJUDGED
         browser = await self._browsers.open(context)
         browser.note_use(call_label(context))
         async with browser.lock:
             try:
                 await browser.open_new_tabs()
-                if describe_act(browser, given) != asked:
-                    raise ToolError("the page has changed since: look again")
+                now = self._find_preview(arguments, context.session)
+                if now is not None and now.effect == "none":
+                    raise ToolError(now.shown)
+                if judged not in (_UNJUDGED, now):
+                    raise ToolError("what is shown has changed since: look again")
                 return await self._act(given, browser, context)
             finally:
                 browser.used_at = anyio.current_time()
 
     async def _act(self, given: BrowserArguments, browser: Browser, context: Context) -> Outcome:
         tab = browser.current or await browser.open_tab()
-        is_signed_in = tab.sign_in is not None or given.action == "sign_in"
-        if is_signed_in and "owner" not in context.principal.roles:
-            raise ToolError("only an owner may have their sign-in used: close this browser")
-        if tab.sign_in is not None:
-            await require_sign_in(browser, self._sign_ins, tab.sign_in)
-        if is_signed_in:
-            browser.note_use(Label(LOCAL.integrity, OWNER_READERS))
+        await require_sign_in(browser, self._sign_ins, tab, context)
+        if given.action == "sign_in":
+            require_owner(context)
+        if given.action == "sign_in" or tab.sign_in is not None:
+            browser.note_use(SIGNED_IN)
         find_refusal = partial(self._find_refusal_of, context)
         step = _Step(find_refusal, self._sign_ins, browser, tab, context)
         try:
             return await step.do(given)
         except ToolError as error:
-            labels = (call_label(context), page_label(tab), page_label(step.tab))
+            labels = (call_label(context), step.label, page_label(tab))
             error.label = join_labels((error.label, *labels))
             error.args = (browser.hide(str(error)),)
             if isinstance(error, BrowserGone) and not (browser.ended or step.tab.is_over):
@@ -211,6 +226,12 @@ class _Step:
         self._context = context
         self._notes: list[str] = []
         self._rows: list[Change] = []
+
+    @property
+    def label(self) -> Label:
+        """That of all that is told: it may name other tabs, too."""
+        own = Label(LOCAL.integrity, self._browser.label.readers)
+        return join_labels((call_label(self._context), page_label(self.tab), own))
 
     async def do(self, given: BrowserArguments) -> Outcome:
         """Do it, and tell what the page shows then."""
@@ -272,6 +293,7 @@ class _Step:
             case "sign_in":
                 url = str(_parse_address(given.url))
                 self.tab = await open_signed_in(self._browser, self._sign_ins, url)
+                await self.tab.navigate(url)
             case "back" | "forward":
                 await self.tab.go(-1 if given.action == "back" else 1)
             case "dialog":
@@ -351,6 +373,8 @@ class _Step:
     async def _use(self, given: BrowserArguments, ref: str) -> None:
         tab = self.tab
         match given.action:
+            case "click" if url := find_free_link(tab, given):
+                await tab.navigate(url)  # what else a click would do there, nobody was asked about
             case "click":
                 await actions.click(tab, ref, given.button, given.clicks)
             case "type":
@@ -396,7 +420,10 @@ class _Step:
         self.tab = self._browser.current or await self._browser.open_tab()
         await self._note_blocked()
         self._note_stay()
-        await renew_sign_in(self._browser, self.tab, self._sign_ins)
+        try:
+            await renew_sign_in(self._browser, self.tab, self._sign_ins)
+        except ToolError as error:
+            self._notes.append(f"what the site has renewed of the sign-in is not kept: {error}")
         await self._keep_downloads()
         if self.tab.dialog is not None:
             return ""
@@ -410,7 +437,7 @@ class _Step:
         if self.tab.dialog is not None:
             self._notes.append(f"the page shows {describe_dialog(self.tab.dialog)}: answer it")
         head = self._render_head()
-        label = join_labels((call_label(self._context), page_label(self.tab)))
+        label = self.label
         shown = self._browser.hide(f"{head}\n{text}".rstrip())
         done = await make_bounded_result(shown, self._context, label)
         return msgspec.structs.replace(done, changes=(*done.changes, *self._rows))
@@ -514,7 +541,7 @@ class _Step:
         raise ToolError(f"downloads/ has too many files called {quote(name)}")
 
     async def _write(self, path: str, data: bytes, url: str) -> None:
-        label = join_labels((Label("untrusted", None, url), page_label(self.tab)))
+        label = join_labels((Label("untrusted", None, url), self.label))
         write = partial(self._context.reach.files.write, path, data)
         self._rows += await change_file(self._context, BROWSER, path, write, label)
         self._notes.append(f"saved as {path}, {len(data):,} bytes")
@@ -530,7 +557,7 @@ class _Step:
         data = _decode_data(await self.tab.call("Page.captureScreenshot", asked, MAX_WAIT_S))
         blob = await self._context.reach.host.put_blob(data)
         done = await self._finish("")
-        label = join_labels((call_label(self._context), page_label(self.tab)))
+        label = self.label
         parts: tuple[ResultPart, ...] = (*done.parts, Image(blob, "image/jpeg", "page.jpg", label))
         return msgspec.structs.replace(done, parts=parts)
 
@@ -546,6 +573,7 @@ class _Step:
         if given.tab > 0:
             if given.tab not in tabs:
                 raise ToolError(f"there is no tab {given.tab}; there are: {[*tabs]}")
+            await require_sign_in(self._browser, self._sign_ins, tabs[given.tab], self._context)
             self.tab = tabs[given.tab]
             if given.action == "close":
                 await self._browser.close_tab(self.tab)
