@@ -14,17 +14,22 @@ import anyio.to_thread
 import msgspec
 import pytest
 
-from deskhand.codemode.inside.macro_player import Mismatch, parse_found, parse_selector, play_macro
+from deskhand.codemode.inside.macro_player import (
+    Mismatch,
+    parse_selector,
+    play_macro,
+    says_the_same,
+)
 from deskhand.codemode.macros import (
-    Acted,
     Macro,
     Step,
     fill_slots,
+    make_steps,
     parse_macro,
     put_slots,
-    record_steps,
     render_macro,
 )
+from deskhand.computer.done_steps import DoneStep
 from deskhand.runtime.app import OWNER, App
 from deskhand.testing.temporary_home import TemporaryHome, results, until, wait_for
 from deskhand.types.errors import ConfigError, ToolError
@@ -33,125 +38,112 @@ from tests.computer.conftest import Surfer, hands, room, surfer
 __all__ = ["hands", "room", "surfer"]
 
 SHOP = '[https://shop.example/ "Shop"]'
-SEARCH = f"""{SHOP}
-heading "Shop" level 1
-form "Search"
- e1 textbox "What"
- e2 button "Go"
-list "Offers"
- row "Lamp"
-  e3 button "Buy"
- row "Tent"
-  e4 button "Buy\""""
+SESSION = "default/terminal:1"
 
 
-def act(shown: str = "", /, **arguments: Any) -> Acted:
-    return Acted(arguments, shown)
+def done(action: str, place: str = "1", **more: Any) -> DoneStep:
+    known = {key: more.pop(key) for key in [*more] if key in DoneStep.__struct_fields__}
+    return DoneStep(arguments={"action": action, **more}, place=place, **known)
 
 
-# What is recorded
+# What is kept
 
 
 def test_what_was_done_becomes_steps() -> None:
-    steps = record_steps(
+    steps = make_steps(
         "browser",
         [
-            act(SEARCH, action="open", url="https://shop.example/"),
-            act(SEARCH, action="look"),
-            act("nothing has changed", action="type", ref="e1", text="lamp", submit=True),
-            act(f'{SHOP}\nheading "Thank you"', action="click", ref="[e4]"),
+            done("open", url="https://shop.example/", headings=("Shop",)),
+            done("type", element='textbox "What"', host="shop.example", text="lamp", submit=True),
+            done(
+                "click",
+                element='button "Buy"',
+                within="Tent",
+                host="shop.example",
+                headings=("3 in your cart", "Thank you"),
+            ),
         ],
     )
     assert steps == (
         {"action": "open", "url": "https://shop.example/", "expect": "Shop"},
-        {"action": "type", "element": 'textbox "What"', "text": "lamp", "submit": True},
+        {
+            "action": "type",
+            "element": 'textbox "What"',
+            "text": "lamp",
+            "submit": True,
+            "host": "shop.example",
+        },
         {
             "action": "click",
             "element": 'button "Buy"',
-            "within": 'row "Tent"',
+            "within": "Tent",
+            "host": "shop.example",
             "expect": "Thank you",
         },
     )
 
 
 def test_it_begins_where_a_page_was_opened_or_where_it_is_told() -> None:
-    acted = [
-        act(action="open", url="https://a.example/"),
-        act(action="press", keys="Enter"),
-        act(action="open", url="https://b.example/"),
-        act(action="press", keys="Tab"),
+    made = [
+        done("open", url="https://a.example/"),
+        done("press", keys="Enter"),
+        done("open", url="https://b.example/"),
+        done("press", keys="Tab"),
     ]
-    assert [step["action"] for step in record_steps("browser", acted)] == ["open", "press"]
-    assert len(record_steps("browser", acted, 3)) == 3
+    assert [step["action"] for step in make_steps("browser", made)] == ["open", "press"]
+    assert len(make_steps("browser", made, 3)) == 3
 
 
-def test_refs_of_another_page_are_forgotten() -> None:
-    other = '[https://other.example/ "Other"]\ne9 button "Buy"'
-    steps = record_steps(
-        "browser",
-        [
-            act(SEARCH, action="open", url="https://shop.example/"),
-            act(other, action="click", ref="e2"),
-            act("", action="click", ref="e9"),
-        ],
-    )
-    assert "within" not in steps[-1]
-
-
-def test_a_window_that_is_looked_at_is_a_step_of_the_desktop() -> None:
-    shown = '[window "editor: notes"]\ne1 textbox\ne2 button "Save"'
-    steps = record_steps(
+def test_the_windows_of_a_desktop_are_looked_at() -> None:
+    steps = make_steps(
         "desktop",
         [
-            act(shown, action="look", window="editor"),
-            act(action="look"),
-            act(action="type", ref="e1", text="hello"),
+            done("launch", "mousepad", app="mousepad"),
+            done("type", "mousepad", element="textbox", text="a"),
+            done("press", "galculator", element='button "7"'),
+            done("keys", "galculator", keys="Enter"),
         ],
     )
-    assert steps == (
-        {"action": "look", "window": "editor"},
-        {"action": "type", "element": "textbox", "text": "hello"},
-    )
+    assert [step["action"] for step in steps] == ["launch", "type", "look", "press", "keys"]
+    assert steps[2]["window"] == "galculator"
 
 
 @pytest.mark.parametrize(
-    ("acted", "why"),
+    ("made", "why"),
     [
         ([], "nothing was done"),
-        ([act(SEARCH, action="look")], "nothing was done"),
-        ([act(action="click", ref="e7")], "what e7 was is not known"),
-        (
-            [
-                act('e1 password "Password"', action="look"),
-                act(action="type", ref="e1", text="hunter2"),
-            ],
-            "keeps no passwords",
-        ),
-        ([act(action="open", url="https://x.example/{{a}}")], "marks slots"),
-        ([act(action="press", keys="Tab")] * 61, "at most 60 steps"),
+        ([done("type", problem="passwords are not kept")], "step 1, type: passwords"),
+        ([done("open", url="https://x.example/{{a}}")], "marks slots"),
+        ([done("press", keys="Tab")] * 61, "at most 60 steps"),
+        ([done("open", url="https://x/"), done("click", "2")], "several tabs"),
     ],
 )
-def test_what_cannot_be_kept(acted: list[Acted], why: str) -> None:
+def test_what_cannot_be_kept(made: list[DoneStep], why: str) -> None:
     with pytest.raises(ToolError, match=why):
-        record_steps("browser", acted)
+        make_steps("browser", made)
 
 
-def test_slots_stand_for_values() -> None:
+def test_slots_stand_for_whole_words() -> None:
     steps: list[Step] = [
-        {"action": "open", "url": "https://shop.example/week/48"},
+        {"action": "open", "url": "https://shop.example/v4/week/48", "expect": "Week 48"},
         {"action": "type", "element": 'textbox "Week"', "text": "week 48 of 2026", "submit": True},
+        {"action": "click", "element": 'link "48"', "within": "year 2026", "expect": "Done"},
     ]
-    put = put_slots(steps, {"week": "48", "year": "2026"})
-    assert put[0]["url"] == "https://shop.example/week/{{week}}"
+    put = put_slots(steps, {"week": "48", "year": "2026", "v": "v4"})
+    assert put[0] == {"action": "open", "url": "https://shop.example/{{v}}/week/{{week}}"}
     assert put[1]["text"] == "week {{week}} of {{year}}" and put[1]["submit"] is True
-    macro = Macro("browser", put, "", {"week": "48", "year": ""})
+    assert put[2]["element"] == 'link "{{week}}"' and put[2]["expect"] == "Done"
+    macro = Macro("browser", put[1:], "", {"week": "48", "year": ""})
     filled = fill_slots(macro, {"year": "2027"})
-    assert filled[1]["text"] == "week 48 of 2027"
+    assert filled[0]["text"] == "week 48 of 2027" and "fixed" not in filled[0]
+    assert filled[1]["element"] == 'link "48"' and filled[1]["fixed"]
+    odd = fill_slots(macro, {"year": "2027", "week": 'a "b" \\ c'})
+    assert parse_selector(odd[1]["element"])[1] == 'a \\"b\\" \\\\ c'
     with pytest.raises(ToolError, match="have to be given: year"):
         fill_slots(macro, {})
     with pytest.raises(ToolError, match="no slot 'month'"):
         fill_slots(macro, {"month": "1"})
-    for slots in ({"week": "99"}, {"Week": "48"}, {"week": ""}):
+    for slots in ({"week": "4"}, {"Week": "48"}, {"week": ""}, {"a": "48", "b": "48"}):
         with pytest.raises(ToolError):
             put_slots(steps, slots)
 
@@ -163,12 +155,14 @@ def test_a_file_is_what_was_kept() -> None:
     steps: tuple[Step, ...] = (
         {"action": "open", "url": "https://shop.example/"},
         {"action": "type", "element": 'textbox "What \\"now\\""', "text": "48", "submit": True},
-        {"action": "click", "element": 'button "Go"', "clicks": 2, "expect": "Größe: no"},
+        {"action": "click", "element": 'button "{{w}}"', "clicks": 2, "expect": "Größe: no"},
     )
-    macro = Macro("browser", steps, "Look: something", {"w": "true"}, ("shop.example",))
-    text = render_macro(macro)
-    assert 'element: button "Go"' in text, "it is written as it is shown"
-    assert parse_macro(text) == macro
+    text = render_macro(Macro("browser", steps, "Look: something", {"w": ""}))
+    assert 'element: button "{{w}}"' in text, "it is written as it is shown"
+    found = parse_macro(text)
+    assert found.about == "Look: something" and found.slots == {"w": ""}
+    assert found.steps[1] == {**steps[1], "submit": "true"}, "the tools understand texts"
+    assert found.steps[2]["clicks"] == "2"
 
 
 @pytest.mark.parametrize(
@@ -177,15 +171,16 @@ def test_a_file_is_what_was_kept() -> None:
         ("tool: browser\nsteps: []", "1 to 60 steps"),
         ("tool: shell\nsteps: [{action: x}]", "Invalid enum value 'shell'"),
         ("steps: [{action: x}]", "tool"),
-        ("tool: browser\nsteps: [{url: x}]", "step 1 has no action"),
+        ("tool: browser\nsteps: [{url: x}]", "step 1: it has no action"),
         ("tool: browser\nsteps: [{action: click, element: the button}]", "names no element"),
-        ("tool: browser\nsteps: [{action: click, clicks: two}]", "step 1: clicks"),
-        ("tool: browser\nsteps: [{action: type, submit: maybe}]", "true or false"),
         ("tool: browser\nsteps: [{action: type, text: '{{x}}'}]", "not among the slots"),
+        ("tool: browser\nsteps: [{action: type, text: '{{ X }}'}]", "not among the slots"),
+        ("tool: browser\nslots: {A b: x}\nsteps: [{action: x}]", "no name of a slot"),
         ("tool: browser\nsteps: [{action: type, text: [a]}]", "no text"),
         ("tool: browser\nsteps: [action]", "object"),
         ("a: [", "not valid YAML"),
         ("tool: browser\nwhat: x\nsteps: [{action: x}]", "unknown field"),
+        ("#" * 32_001, "more than 32,000 characters"),
     ],
 )
 def test_a_file_that_is_wrong_says_where(text: str, why: str) -> None:
@@ -193,67 +188,97 @@ def test_a_file_that_is_wrong_says_where(text: str, why: str) -> None:
         parse_macro(text)
 
 
-def test_elements_are_read_as_they_are_shown() -> None:
-    assert parse_selector('button "a \\"b\\" \\\\ c"') == ("button", 'a "b" \\ c')
+def test_elements_are_named_as_they_are_shown() -> None:
+    assert parse_selector('button "a \\"b\\""') == ("button", 'a \\"b\\"')
     assert parse_selector("textbox") == ("textbox", "")
     for wrong in ("", "Button", 'button "', "button Save", 'e1 button "Save"'):
         with pytest.raises(Mismatch):
             parse_selector(wrong)
-    shown = parse_found('e12 button "Buy" = "x" disabled in row "Tent" in list "Offers"')
-    assert shown is not None and (shown.ref, shown.name) == ("e12", "Buy")
-    assert 'row "Tent"' in shown.path
-    assert parse_found("nothing has this role and these words in its name") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "is_same"),
+    [
+        ("Search", "Search now", True),
+        ("Inbox (3)", "Inbox (12)", True),
+        ("Log in", "Log-in", True),
+        ("SEARCH", "Search …", True),
+        ("Subscribe", "Unsubscribe", False),
+        ("Publish", "Unpublish", False),
+        ("Save", "Don't save", False),
+        ("Delete", "Delete all", False),
+        ("Save draft", "Delete draft", False),
+        ("Customer B", "Customer A", False),
+        ("Invoice 2026-11", "Invoice 2026-10", False),
+        ("Order", "Order 2", False),
+        ("Monday", "Sunday", False),
+        ("Speichern", "Nicht speichern", False),
+        ("", "Save", False),
+        ("Buy", "Buy this and much more", False),
+    ],
+)
+def test_which_names_say_the_same(name: str, other: str, is_same: bool) -> None:
+    assert says_the_same(name, other) is is_same
+    assert says_the_same(other, name) is is_same
 
 
 # What is played
 
 
 class Page:
-    """Answers as the tool does: `finds` are lines by role and words; `words` those that come when
-    they are waited for."""
+    """Answers as the tool does: `lines` are what `find` shows, `words` come when they are waited
+    for."""
 
     def __init__(self, *lines: str, words: str = "") -> None:
         self.lines = lines
         self.words = words
+        self.head = SHOP
         self.made: list[dict[str, Any]] = []
         self.refused = ""
+        self.note = ""
 
     def __call__(self, tool: str, **arguments: Any) -> str:
         self.made.append({"tool": tool, **arguments})
         match arguments.get("action"):
             case "find":
                 role, text = arguments["role"], arguments["text"].casefold()
+                within = arguments["within"]
                 found = [
-                    line for line in self.lines if f" {role}" in line and text in line.casefold()
+                    line
+                    for line in self.lines
+                    if f" {role}" in line and text in line.casefold() and within in line
                 ]
-                return "\n".join([SHOP, *found])
+                return "\n".join([self.head, *found])
             case "wait":
-                there = arguments["text"] in self.words
-                return SHOP if there else f'["{arguments["text"]}" has not come in 10 s]'
+                there = arguments.get("text", "") in self.words
+                return SHOP if there else f'{SHOP}\n["{arguments["text"]}" has not come in 10 s]'
             case "type" if self.refused:
                 raise ToolError(self.refused)
             case None:
                 self.refused = ""
                 return "allowed"
             case _:
-                return "done"
+                return f"{SHOP}\n{self.note}"
 
-    def play(self, *steps: Step, hosts: tuple[str, ...] = ()) -> str:
-        return play_macro(self, ToolError, "browser", [*steps], [*hosts])
+    def play(self, *steps: Step, first: int = 1) -> str:
+        return play_macro(self, ToolError, "browser", [*steps], first)
 
     @property
     def acted(self) -> list[dict[str, Any]]:
         return [each for each in self.made if each.get("action") not in ("find", "wait")]
 
 
+BUY: Step = {"action": "click", "element": 'button "Buy"', "host": "shop.example"}
+OPEN: Step = {"action": "open", "url": "https://shop.example/"}
+
+
 def test_steps_are_taken_by_what_is_shown_now() -> None:
     page = Page('e8 button "Buy" in row "Lamp"', 'e9 button "Buy" in row "Tent"', words="Thank you")
-    said = page.play(
-        {"action": "open", "url": "https://shop.example/"},
-        {"action": "click", "element": 'button "Buy"', "within": 'row "Tent"', "expect": "Thank"},
-    )
+    said = page.play(OPEN, {**BUY, "within": "Tent", "expect": "Thank"})
     assert said.startswith("[all 2 steps were taken]")
     assert page.acted[-1] == {"tool": "browser", "action": "click", "ref": "e9"}
+    page.play(OPEN, {"action": "press", "keys": "Enter"}, first=2)
+    assert page.acted[-1]["action"] == "press" and len(page.acted) == 3
 
 
 @pytest.mark.parametrize(
@@ -261,107 +286,150 @@ def test_steps_are_taken_by_what_is_shown_now() -> None:
     [
         (('e1 button "Delete all"',), "nothing is button"),
         (('e1 button "Buy"', 'e2 button "Buy"'), "2 elements are"),
-        (('e1 button "Buy it"', 'e2 button "Buy me"'), "nothing is button"),
+        (('e1 button "Buy it"', 'e2 button "Buy now"'), "nothing is button"),
         (('e1 link "Buy"',), "nothing is button"),
+        (('e1 button "Buy it"', "… 3 more"), "nothing is button"),
     ],
 )
 def test_it_stops_rather_than_guess(lines: tuple[str, ...], why: str) -> None:
     page = Page(*lines)
-    said = page.play(
-        {"action": "open", "url": "https://shop.example/"},
-        {"action": "click", "element": 'button "Buy"'},
-        {"action": "press", "keys": "Enter"},
-    )
-    assert why in said and "1 of 3 steps were taken" in said
+    if "… 3 more" in lines:
+        page.lines = (lines[0], "… 3 more button")
+    said = page.play(OPEN, BUY, {"action": "press", "keys": "Enter"})
+    assert why in said and "stopped at step 2 of 3" in said
     assert [each["action"] for each in page.acted] == ["open"]
 
 
 def test_what_is_called_a_little_otherwise_is_taken_and_told() -> None:
-    page = Page('e1 button "Cancel"', 'e2 button "Search now"')
-    said = page.play({"action": "click", "element": 'button "Search"'})
+    page = Page('e1 button "Cancel"', 'e2 button "Buy now"')
+    said = page.play(BUY)
     assert page.acted[-1]["ref"] == "e2"
-    assert 'button "Search now" was taken for button "Search"' in said
+    assert 'button "Buy now" was taken for button "Buy"' in said
+    assert "stopped" in page.play({**BUY, "fixed": "true"}), "not where a value was filled in"
 
 
 def test_what_does_not_come_afterwards_stops_it() -> None:
     page = Page('e1 button "Buy"')
-    said = page.play(
-        {"action": "click", "element": 'button "Buy"', "expect": "Thank you"},
-        {"action": "press", "keys": "Enter"},
-    )
-    assert "'Thank you' is not shown afterwards" in said and "0 of 2" in said
+    said = page.play({**BUY, "expect": "Thank you"}, {"action": "press", "keys": "Enter"})
+    assert "It was done, but then: 'Thank you' is not shown" in said
     assert [each["action"] for each in page.acted] == ["click"], "it is not done twice"
 
 
-def test_a_host_is_asked_for_where_nothing_may_be_typed_yet() -> None:
+def test_another_page_than_before_stops_it() -> None:
+    page = Page('e1 button "Buy"')
+    page.head = '[tab 2, one of 2: https://evil.example/shop.example "Shop"]'
+    assert "the page is one of evil.example" in page.play(BUY) and page.acted == []
+    page.head = '[https://www.shop.example:8443/ "Shop"]'
+    assert "all 1 steps" in page.play(BUY)
+
+
+def test_what_led_elsewhere_stops_it() -> None:
+    page = Page('e1 button "Buy"')
+    page.note = '[it leads to "x.example", where nobody has sent you, and was not followed: ask]'
+    assert "was not followed" in page.play(BUY, OPEN) and len(page.acted) == 1
+    page.note = '"it was not followed"'
+    assert "all 1 steps" in page.play(BUY), "words of a page are none of the tool's"
+
+
+def test_the_host_is_asked_for_where_nothing_may_be_typed_yet() -> None:
     page = Page('e1 textbox "What"')
     page.refused = "nothing is typed or given to this page yet: ask"
     step: Step = {"action": "type", "element": 'textbox "What"', "text": "x"}
-    assert "all 1 steps" in page.play(step, hosts=("shop.example",))
+    assert "all 1 steps" in page.play({**step, "host": "shop.example"})
     assert [each.get("host") for each in page.acted] == [None, "shop.example", None]
     page.refused = "nothing is typed or given to this page yet: ask"
-    assert "failed: nothing is typed" in page.play(step)
+    assert "nothing is typed" in page.play(step)
 
 
 # In a real browser
 
 
-async def record(surfer: Surfer, *calls: dict[str, Any]) -> list[Acted]:
-    """Make these calls; `on` names an element by its name."""
-    acted = []
-    for call in calls:
-        given = {key: value for key, value in call.items() if key != "on"}
-        if "on" in call:
-            given["ref"] = await surfer.ref(call["on"])
-            acted.append(Acted({"action": "find"}, await surfer("find", text=call["on"])))
-        acted.append(Acted(given, await surfer(**given)))
-    return acted
-
-
-async def play(surfer: Surfer, macro: Macro) -> str:
+async def play(surfer: Surfer, macro: Macro, **slots: str) -> str:
     """As a script does, which waits for each call."""
 
     def call(tool: str, **arguments: Any) -> str:
         made: Callable[[], Any] = partial(surfer, **arguments)
         return str(anyio.from_thread.run(made))
 
-    steps = fill_slots(macro, {})
-    return await anyio.to_thread.run_sync(
-        play_macro, call, ToolError, macro.tool, json.loads(json.dumps(steps)), []
-    )
+    steps = json.loads(json.dumps(fill_slots(macro, slots)))
+    return await anyio.to_thread.run_sync(play_macro, call, ToolError, macro.tool, steps)
+
+
+def kept(surfer: Surfer, **slots: str) -> Macro:
+    """What was done in the browser, as its file says it."""
+    browser = surfer.browsers.peek(surfer.hands.session)
+    assert browser is not None
+    steps = put_slots(make_steps("browser", [*browser.steps]), slots)
+    return parse_macro(render_macro(Macro("browser", steps, "", dict.fromkeys(slots, ""))))
 
 
 async def test_it_is_done_again_in_a_browser(surfer: Surfer) -> None:
     html = """<title>Shop</title><h1>Shop</h1><label>What <input id=what></label>
-    <button onclick="document.title = 'found ' + what.value;
+    <button onclick="document.title = 'found ' + what.value; location.hash = 'found';
       document.body.insertAdjacentHTML('beforeend', '<h2>Results</h2>')">LABEL</button>"""
     surfer.site.page("/shop", html.replace("LABEL", "Search"))
-    url = surfer.site.url("/shop")
-    acted = await record(
-        surfer,
-        {"action": "open", "url": url},
-        {"action": "type", "on": "What", "text": "a lamp"},
-        {"action": "click", "on": "Search"},
-    )
-    steps = put_slots(record_steps("browser", acted), {"what": "a lamp"})
-    kept = parse_macro(render_macro(Macro("browser", steps, "", {"what": "a tent"})))
-    assert [step["action"] for step in kept.steps] == ["open", "type", "click"]
+    await surfer("open", url=surfer.site.url("/shop"))
+    await surfer("type", ref=await surfer.ref("What"), text="a lamp")
+    await surfer("click", ref=await surfer.ref("Search"))
+    macro = kept(surfer, what="a lamp")
+    assert [(step["action"], step.get("expect")) for step in macro.steps] == [
+        ("open", "Shop"),
+        ("type", None),
+        ("click", "Results"),
+    ]
     await surfer("close")
-    said = await play(surfer, kept)
+    said = await play(surfer, macro, what="a tent")
     assert said.startswith("[all 3 steps were taken]") and await surfer.title() == "found a tent"
 
     surfer.site.page("/shop", html.replace("LABEL", "Search now"))
-    assert "was taken for" in await play(surfer, kept)
-    assert await surfer.title() == "found a tent"
+    assert "was taken for" in await play(surfer, macro, what="a boat")
+    assert await surfer.title() == "found a boat"
+
+
+async def test_one_of_many_alike_is_found_by_what_stands_beside_it(surfer: Surfer) -> None:
+    names = [f"Thing {n}" for n in range(60)] + ["A tent"]
+
+    def show(order: list[str]) -> str:
+        rows = "".join(
+            f"<li>{name} <button onclick=\"document.title = 'bought {name}'\">Buy</button></li>"
+            for name in order
+        )
+        return f"<title>Shop</title><ul>{rows}</ul>"
+
+    await surfer.open(show(names))
+    found = await surfer("find", role="button", text="Buy", within="a tent")
+    assert found.count(' button "Buy"') == 1
+    ref = found.splitlines()[1].split()[0]
+    await surfer("click", ref=ref)
+    macro = kept(surfer)
+    assert macro.steps[1]["within"] == "A tent"
+    surfer.site.page("/page", show(["A tent", *names[:-1]]))
+    assert "[all 2 steps were taken]" in await play(surfer, macro)
+    assert await surfer.title() == "bought A tent"
+
+
+async def test_what_nothing_tells_apart_is_not_kept(surfer: Surfer) -> None:
+    await surfer.open("<button>Buy</button><button>Buy</button>")
+    found = await surfer("find", text="Buy")
+    await surfer("click", ref=found.splitlines()[1].split()[0])
+    with pytest.raises(ToolError, match="nothing tells them apart"):
+        kept(surfer)
+
+
+async def test_passwords_are_not_kept(surfer: Surfer) -> None:
+    await surfer.open("<label>Password <input type=password></label>")
+    await surfer("type", ref=await surfer.ref("Password"), text="hunter2secret")
+    browser = surfer.browsers.peek(surfer.hands.session)
+    assert browser is not None and "hunter2" not in repr(browser.steps)
+    with pytest.raises(ToolError, match="passwords are not kept"):
+        kept(surfer)
 
 
 def test_the_player_needs_nothing_but_python() -> None:
     """It runs in the sandbox, where our packages are not."""
-    source = Path(play_macro.__code__.co_filename).read_text()
-    imported = {
-        line.split()[1] for line in source.splitlines() if line.startswith(("import", "from"))
-    }
-    assert imported <= {"__future__", "re", "collections.abc", "difflib", "typing"}
+    lines = Path(play_macro.__code__.co_filename).read_text().splitlines()
+    imported = {line.split()[1] for line in lines if line.startswith(("import", "from"))}
+    assert imported <= {"__future__", "re", "collections.abc", "typing"}
 
 
 # In a whole Deskhand
@@ -378,16 +446,17 @@ async def test_a_macro_is_kept_listed_and_run(tmp_path: Path) -> None:
         await allowed(home, app, action="use_app", ref=refs["7"])
         for name in ("7", "+", "8", "="):
             await home.call(app, "desktop", action="press", ref=refs[name])
-        said = await home.call(
-            app, "macro", action="save", name="add", tool="desktop", steps=4, slots={"second": "8"}
-        )
-        assert said == "kept as macros/add.yaml, 4 steps"
+        save: dict[str, Any] = {"action": "save", "name": "add", "tool": "desktop", "steps": 4}
+        said = await home.call(app, "macro", **save, slots={"second": "8"})
+        assert said.startswith("kept as macros/add.yaml:\n1. look window='galculator'")
+        assert '4. press button "{{second}}"' in said
         path = app.settings.home.workspace("default") / "macros" / "add.yaml"
         assert 'element: button "{{second}}"' in path.read_text()
-        assert "add (slots: second): 4 steps" in await home.call(app, "macro", action="list")
+        assert "there already" in await home.call(app, "macro", **save)
+        assert "add (slots: second): 5 steps" in await home.call(app, "macro", action="list")
         asked = len(home.model.requests)
         said = await home.call(app, "macro", action="run", name="add", slots={"second": "9"})
-        assert "[all 4 steps were taken]" in said and '"16"' in said
+        assert "[all 5 steps were taken]" in said and '"16"' in said
         assert len(home.model.requests) == asked + 2, "one to ask for it, one to hear of it"
 
         wrong = await home.call(app, "macro", action="run", name="none")
@@ -396,15 +465,28 @@ async def test_a_macro_is_kept_listed_and_run(tmp_path: Path) -> None:
         assert "is no macro" in await home.call(app, "macro", action="run", name="add")
 
 
+async def test_one_is_played_after_the_other(tmp_path: Path) -> None:
+    home = TemporaryHome(tmp_path)
+    folder = home.settings.home.workspace("default") / "macros"
+    async with home.running() as app:
+        folder.mkdir(parents=True)
+        (folder / "two.yaml").write_text("tool: browser\nsteps:\n- {action: open, url: x}\n")
+        call = ["macro", {"action": "run", "name": "two"}]
+        await home.say(app, msgspec.json.encode([call, call]).decode())
+        await until(app, lambda found: len(found) == 2, SESSION)
+        said = await results(app, SESSION)
+        assert sum("another macro is being played" in each for each in said) == 1
+        assert sum("stopped at step 1 of 1" in each for each in said) == 1
+
+
 async def allowed(home: TemporaryHome, app: App, /, **arguments: Any) -> str:
     """What comes of this on the desktop once a person has allowed it."""
-    session = "default/terminal:1"
-    before = len(await results(app, session))
+    before = len(await results(app, SESSION))
     await home.say(app, msgspec.json.encode([["desktop", arguments]]).decode())
     await wait_for(lambda: app.store.open_asks(OWNER))
     await home.say(app, "yes")
-    await until(app, lambda found: len(found) > before, session)
-    return (await results(app, session))[before]
+    await until(app, lambda found: len(found) > before, SESSION)
+    return (await results(app, SESSION))[before]
 
 
 def ref_of(shown: str, words: str) -> str:

@@ -3,6 +3,7 @@ model."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -10,38 +11,52 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
+from ..computer.browser.browsers import Browsers
+from ..computer.desktop.host import DesktopHost
+from ..computer.done_steps import DoneStep
 from ..store.base import Store
-from ..subagents.delegation import NewTask
+from ..store.queries import find_subagent
+from ..subagents.delegation import NewTask, new_id
 from ..subagents.kinds import MACRO
 from ..subagents.tasks import Subagents
-from ..tools.base import Context, Delegated, Done, Outcome, Spec, call_label, make_result
+from ..tools.base import (
+    Context,
+    Delegated,
+    Done,
+    Outcome,
+    Spec,
+    call_label,
+    label_errors,
+    make_result,
+)
 from ..tools.define import decode_arguments, make_schema
-from ..tools.label_marks import load_marks
-from ..tools.network import REQUEST_HOST
+from ..tools.label_marks import LabelMarks, load_marks
 from ..tools.watch import change_file
 from ..types.effects import Effect
 from ..types.errors import ConfigError, ToolError
 from ..types.identity import Address
-from ..types.labels import join_labels
+from ..types.labels import Label, join_labels
 from ..types.messages import Text, clean_text
+from ..types.subagents import subagent_session
 from .macros import (
     FOLDER,
+    MAX_FILE_CHARS,
     MAX_NAME_CHARS,
     NAME,
-    Acted,
     Macro,
     MacroTool,
+    describe_macro,
     fill_slots,
+    make_steps,
     parse_macro,
     put_slots,
-    record_steps,
     render_macro,
 )
-from .script_model import list_calls
 from .tool import LIFE_S
 
-MAX_FILE_BYTES = 64 << 10
 MAX_LISTED = 100
+BEGIN_S = 60.0
+"""So long after its call a macro counts as being played that nobody has seen yet."""
 
 
 class MacroArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,14 +69,16 @@ class MacroArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "is another one each time"
         ),
     ] = {}
+    first_step: Annotated[int, msgspec.Meta(ge=1, description="run: begin with this one")] = 1
     about: Annotated[str, msgspec.Meta(description="save: what it does, in a sentence")] = ""
     tool: Annotated[MacroTool, msgspec.Meta(description="save: with which it was done")] = "browser"
     steps: Annotated[
         int,
         msgspec.Meta(
-            ge=0, description="save: so many of the last actions; 0: all since a page was opened"
+            ge=0, description="save: so many of the last steps; 0: all since a page was opened"
         ),
     ] = 0
+    replace: Annotated[bool, msgspec.Meta(description="save: in the place of an older one")] = False
 
 
 class MacroPlayer:
@@ -70,16 +87,22 @@ class MacroPlayer:
     spec = Spec(
         MACRO,
         "Play a macro, which does again what was done in the browser or on the desktop, without "
-        "thinking; list them; save what you have just done. Offer to save what may come again. "
-        "Where the page has changed too much, a macro stops and says where: go on yourself.",
+        "thinking; list them; save what you have just done there. Where too much has changed, a "
+        "macro stops and says where.",
         make_schema(MacroArguments),
         "local_write",
         "commit",
     )
 
-    def __init__(self, subagents: Subagents, store: Store) -> None:
+    def __init__(
+        self, subagents: Subagents, store: Store, browsers: Browsers, desktop: DesktopHost
+    ) -> None:
         self._subagents = subagents
         self._store = store
+        self._browsers = browsers
+        self._desktop = desktop
+        self._played: dict[str, tuple[str, float]] = {}
+        """By conversation the one that is played there, and when it began (monotonic)."""
 
     def effect_of(self, arguments: msgspec.Raw, address: Address) -> Effect:
         try:
@@ -103,51 +126,81 @@ class MacroPlayer:
         return await self._play(given, context)
 
     async def _play(self, given: MacroArguments, context: Context) -> Outcome:
-        macro, context = await _read(given.name, context)
-        told = [macro.tool, fill_slots(macro, given.slots), macro.hosts]
-        script = f"print(play_macro(*json.loads({msgspec.json.encode(told).decode()!r})))"
-        wish = NewTask(script, label=given.name, is_script=True)
+        macro, label = await _read(given.name, context, await load_marks(context))
+        with label_errors(label):
+            steps = fill_slots(macro, given.slots)
+            if given.first_step > len(steps):
+                raise ToolError(f"it has {len(steps)} steps")
+        self._begin(context)
+        told = msgspec.json.encode([macro.tool, steps, given.first_step]).decode()
+        script = f"print(play_macro(*json.loads({told!r})))"
+        wish = NewTask(script, label=given.name, plays=MACRO)
+        context = replace(context, label=join_labels((context.label, label)))
         name, row = await self._subagents.plan_task(wish, context)
         return Delegated(name, (row,), wait_s=LIFE_S)
 
+    def _begin(self, context: Context) -> None:
+        """Note that one is played. Raises ToolError while another one is, in whose way it would
+        be."""
+        now = context.clock.monotonic()
+        session, since = self._played.get(context.session, ("", 0.0))
+        task = find_subagent(self._store, session) if session else None
+        if session and (task.is_live if task is not None else now - since < BEGIN_S):
+            raise ToolError("another macro is being played here: play one after the other")
+        own = subagent_session(context.agent, new_id(context))
+        self._played[context.session] = own, now
+
     async def _save(self, given: MacroArguments, context: Context) -> Outcome:
-        events = await self._store.events(context.session)
-        made = [each for each in list_calls(events, ()) if each.result.status == "ok"]
-        acted = [
-            Acted(each.arguments, each.result.text) for each in made if each.name == given.tool
-        ]
-        steps = put_slots(record_steps(given.tool, acted, given.steps), given.slots)
-        hosts = {str(each.arguments["host"]) for each in made if each.name == REQUEST_HOST}
+        done = self._list_done(given.tool, context)
+        told = join_labels((call_label(context), *(each.label for each in done)))
+        with label_errors(told):
+            steps = put_slots(make_steps(given.tool, done, given.steps), given.slots)
         about = " ".join(clean_text(given.about).split())
-        macro = Macro(given.tool, steps, about, given.slots, tuple(sorted(hosts)))
-        data = render_macro(macro).encode()
-        if len(data) > MAX_FILE_BYTES:
-            raise ToolError(f"a macro has at most {MAX_FILE_BYTES >> 10} kB")
+        macro = Macro(given.tool, steps, about, dict.fromkeys(given.slots, ""))
+        text = render_macro(macro)
+        try:
+            await anyio.to_thread.run_sync(parse_macro, text)
+        except ConfigError as error:
+            raise ToolError(f"it cannot be kept: {error}") from error
         path = _path_of(given.name)
-        write = partial(context.reach.files.write, path, data)
-        rows = await change_file(context, MACRO, path, write, call_label(context))
-        said = f"kept as {path}, {len(steps)} steps"
-        return Done((Text(said, call_label(context)),), changes=rows)
+        await _require_free(path, given, context)
+        write = partial(context.reach.files.write, path, text.encode())
+        rows = await change_file(context, MACRO, path, write, told)
+        said = f"kept as {path}:\n{describe_macro(macro)}"
+        return Done((Text(said, told),), changes=rows)
+
+    def _list_done(self, tool: MacroTool, context: Context) -> Sequence[DoneStep]:
+        """What was done with this tool in this conversation."""
+        if tool == "browser":
+            browser = self._browsers.peek(context.session)
+            return [*browser.steps] if browser is not None else ()
+        desktop = self._desktop.peek()
+        return [*desktop.view_of(context.session).steps] if desktop is not None else ()
 
     async def _list(self, context: Context) -> Outcome:
         try:
-            listed = await anyio.to_thread.run_sync(context.reach.files.list, FOLDER, MAX_LISTED)
+            listed = await anyio.to_thread.run_sync(
+                context.reach.files.list, FOLDER, MAX_LISTED + 1
+            )
         except ToolError:
             listed = []
-        lines = []
+        marks = await load_marks(context)
         label = call_label(context)
-        for entry in listed:
+        lines = []
+        for entry in listed[:MAX_LISTED]:
             name = entry.name.removesuffix(".yaml")
             if name == entry.name or not NAME.fullmatch(name):
                 continue
             try:
-                macro, read = await _read(name, context)
+                macro, read = await _read(name, context, marks)
+                slots = f" (slots: {', '.join(macro.slots)})" if macro.slots else ""
+                lines.append(f"{name}{slots}: {macro.about or f'{len(macro.steps)} steps'}")
             except ToolError as error:
+                read = error.label
                 lines.append(str(error))
-                continue
-            label = join_labels((label, read.label))
-            slots = f" (slots: {', '.join(macro.slots)})" if macro.slots else ""
-            lines.append(f"{name}{slots}: {macro.about or f'{len(macro.steps)} steps'}")
+            label = join_labels((label, read))
+        if len(listed) > MAX_LISTED:
+            lines.append("… and more")
         return make_result("\n".join(lines) or "There are no macros yet.", label)
 
 
@@ -155,19 +208,31 @@ def _path_of(name: str) -> str:
     return f"{FOLDER}/{name}.yaml"
 
 
-async def _read(name: str, context: Context) -> tuple[Macro, Context]:
-    """The macro, and the same call with the label of its file. Raises ToolError."""
+async def _require_free(path: str, given: MacroArguments, context: Context) -> None:
+    """Raises ToolError where there is one that is not to be replaced, or that others may not
+    see."""
+    try:
+        place = await anyio.to_thread.run_sync(context.reach.files.find_place, path)
+        await anyio.to_thread.run_sync(context.reach.files.stat, path)
+    except ToolError:
+        return
+    if (await load_marks(context)).is_hidden_from(place, context):
+        raise ToolError(f"{path} is not for all who read this conversation")
+    if not given.replace:
+        raise ToolError(f"{path} is there already: take another name, or replace it")
+
+
+async def _read(name: str, context: Context, marks: LabelMarks) -> tuple[Macro, Label]:
+    """The macro, and the label of its file. Raises ToolError."""
     path = _path_of(name)
-    read = partial(context.reach.files.read_opened, path, MAX_FILE_BYTES + 1)
+    read = partial(context.reach.files.read_opened, path, 4 * MAX_FILE_CHARS)
     opened = await anyio.to_thread.run_sync(read)
-    marks = await load_marks(context)
     if marks.is_hidden_from(opened.place, context):
         raise ToolError(f"{path} is not for all who read this conversation")
-    try:
-        if len(opened.data) > MAX_FILE_BYTES:
-            raise ConfigError(f"it is larger than {MAX_FILE_BYTES >> 10} kB")
-        macro = parse_macro(opened.data.decode(errors="replace"))
-    except ConfigError as error:
-        raise ToolError(f"{path} is no macro: {error}") from error
-    label = join_labels((context.label, marks.file_label(opened.place)))
-    return macro, replace(context, label=label)
+    label = marks.file_label(opened.place)
+    with label_errors(label):
+        try:
+            text = opened.data.decode(errors="replace")
+            return await anyio.to_thread.run_sync(parse_macro, text), label
+        except ConfigError as error:
+            raise ToolError(f"{path} is no macro: {error}") from error

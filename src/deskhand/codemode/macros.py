@@ -10,251 +10,220 @@ from typing import Any, Literal
 import msgspec
 import yaml
 
+from ..computer.done_steps import DoneStep
 from ..config.parse import parse_plain
 from ..types.errors import ConfigError, ToolError
-from .inside.macro_player import Mismatch, parse_selector
+from .inside.macro_player import OURS, SELECTOR
 
 FOLDER = "macros"
 """In the workspace of an agent."""
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 MAX_NAME_CHARS = 60
 MAX_STEPS = 60
+MAX_FILE_CHARS = 32_000
 MAX_EXPECTED_CHARS = 80
 MacroTool = Literal["browser", "desktop"]
 
-_RECORDED: Mapping[str, frozenset[str]] = {
-    "browser": frozenset(
-        (
-            *("open", "sign_in", "click", "type", "select", "press", "hover", "drag"),
-            *("back", "forward", "dialog", "upload", "script", "pdf"),
-        )
-    ),
-    "desktop": frozenset(
-        ("launch", "focus", "press", "click", "scroll", "drag", "type", "keys", "copy", "close")
-    ),
-}
-"""Actions that are steps; the others only look."""
 _BEGINNINGS = frozenset(("open", "sign_in", "launch"))
-_BOOLS = frozenset(("submit", "append", "accept"))
-_INTS = frozenset(("clicks", "times", "tab"))
-_FLOATS = frozenset(("pages", "seconds"))
 _SLOT = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}")
-_HEADING = re.compile(r'^ *(?:e\d+ )?(?:heading|alert) "((?:[^"\\]|\\.)*)"', re.MULTILINE)
-_LINE = re.compile(
-    r'(?P<indent> *)(?:(?P<ref>e\d+) )?(?P<element>[a-z]+(?P<name> "(?:[^"\\]|\\.)*")?)(?P<more>.*)'
-)
-_INSIDE = re.compile(r' in ([a-z]+ "(?:[^"\\]|\\.)*")')
-_HEAD = re.compile(r"\[(?:tab \d+, one of \d+: )?(?P<url>https?://[^\s\]]+)")
+_SELECTORS = ("element", "drop_on")
 _HEADER = """\
-# A macro. `element` names an element as the agent sees it: its role and its name. {{name}} stands
-# for the slot of this name; what stands there is used where nobody gives another value.
+# A macro. `element` is role and name as the agent sees them, `within` are words that stand beside
+# the element, `expect` are words that are shown after the step. {{name}} stands for the slot of
+# this name; an empty slot has to be given. Put values with a colon or # into quotes.
 """
 
 Step = dict[str, Any]
 
 
 class Macro(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`steps` are arguments of the `tool`, with `element` (and `drop_on`) in the place of refs,
-    `within` for what such an element is in, and `expect` for words that are shown afterwards.
-    `slots` are values that change from time to time; '' for one that has to be given. `hosts` are
-    those on whose pages something is typed, for which a person is asked."""
+    """`steps` are arguments of the `tool`, with `element` and `drop_on` in the place of refs,
+    `within` for words beside the element, `expect` for words that are shown afterwards, and `host`
+    for where the page is. `slots` are values that change from time to time; '' for one that has to
+    be given."""
 
     tool: MacroTool
     steps: tuple[Step, ...]
     about: str = ""
     slots: dict[str, str] = {}
-    hosts: tuple[str, ...] = ()
-
-
-class Acted(msgspec.Struct, frozen=True):
-    """A call of a tool that went well: what it was given, and what it showed."""
-
-    arguments: Mapping[str, Any]
-    shown: str
-
-
-# Files
 
 
 def parse_macro(text: str) -> Macro:
     """Raises ConfigError with what is wrong."""
     try:
-        found = msgspec.convert(parse_plain(text), Macro)
+        found = msgspec.convert(parse_plain(text, MAX_FILE_CHARS), Macro)
     except msgspec.ValidationError as error:
         raise ConfigError(str(error)) from error
-    if not found.steps or len(found.steps) > MAX_STEPS:
+    if not 0 < len(found.steps) <= MAX_STEPS:
         raise ConfigError(f"a macro has 1 to {MAX_STEPS} steps")
-    steps = tuple(_check_step(number, step) for number, step in enumerate(found.steps, 1))
-    known = {*found.slots}
-    for name in _SLOT.findall(msgspec.json.encode(steps).decode()):
-        if name not in known:
-            raise ConfigError(f"{{{{{name}}}}} stands in a step, but not among the slots")
-    return msgspec.structs.replace(found, steps=steps)
+    for name in found.slots:
+        _check_slot_name(name)
+    for number, step in enumerate(found.steps, 1):
+        if problem := _find_problem(step, found.slots):
+            raise ConfigError(f"step {number}: {problem}")
+    return found
 
 
-def _check_step(number: int, step: Step) -> Step:
-    """The step with values of the right kinds: a file has texts alone."""
+def _find_problem(step: Step, slots: Mapping[str, str]) -> str:
+    """Why this is no step; '' where it is one."""
     if "action" not in step:
-        raise ConfigError(f"step {number} has no action")
-    checked: Step = {}
+        return "it has no action"
     for key, value in step.items():
-        try:
-            checked[key] = _convert(key, value)
-            if key in ("element", "within", "drop_on"):
-                parse_selector(value)
-        except (ValueError, TypeError, Mismatch) as error:
-            raise ConfigError(f"step {number}: {key}: {error}") from error
-    return checked
+        if not isinstance(value, str):
+            return f"{key}: it is no text"
+        if key in _SELECTORS and SELECTOR.fullmatch(_SLOT.sub("x", value)) is None:
+            return f'{key}: it names no element: write it as it is shown, as button "Save"'
+        for name in re.findall(r"\{\{(.*?)\}\}", value):
+            if name not in slots:
+                return f"{key}: {{{{{name}}}}} is not among the slots"
+    return ""
 
 
-def _convert(key: str, value: Any) -> Any:
-    if not isinstance(value, str):
-        raise TypeError("it is no text")
-    if key in _BOOLS:
-        if value.casefold() not in ("true", "false"):
-            raise ValueError("it is true or false")
-        return value.casefold() == "true"
-    if key in _INTS:
-        return int(value)
-    return float(value) if key in _FLOATS else value
+def _check_slot_name(name: str) -> None:
+    if not _SLOT.fullmatch(f"{{{{{name}}}}}"):
+        raise ConfigError(f"{name!r} is no name of a slot: use lower case, digits and _")
 
 
 def render_macro(macro: Macro) -> str:
     """Its file."""
+    steps = [{key: _to_text(value) for key, value in step.items()} for step in macro.steps]
     body = {
         **({"about": macro.about} if macro.about else {}),
         "tool": macro.tool,
         **({"slots": macro.slots} if macro.slots else {}),
-        **({"hosts": [*macro.hosts]} if macro.hosts else {}),
-        "steps": [*macro.steps],
+        "steps": steps,
     }
     return _HEADER + yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
 
 
+def _to_text(value: Any) -> Any:
+    """As it reads best: the file is read as texts alone, which the tools understand."""
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
 def fill_slots(macro: Macro, values: Mapping[str, str]) -> list[Step]:
-    """The steps with these values in them. Raises ToolError."""
+    """The steps with these values in them; `fixed` marks those whose element has one. Raises
+    ToolError."""
     if strange := sorted({*values} - {*macro.slots}):
         there = ", ".join(macro.slots) or "none"
         raise ToolError(f"it has no slot {strange[0]!r}; its slots are: {there}")
     filled = {**macro.slots, **values}
     if missing := [name for name, value in filled.items() if not value]:
         raise ToolError(f"these slots have to be given: {', '.join(missing)}")
-    return [{key: _fill(value, filled) for key, value in step.items()} for step in macro.steps]
+    return [_fill_step(step, filled) for step in macro.steps]
 
 
-def _fill(value: Any, filled: Mapping[str, str]) -> Any:
-    if not isinstance(value, str):
-        return value
-    return _SLOT.sub(lambda found: filled[found[1]], value)
+def _fill_step(step: Step, filled: Mapping[str, str]) -> Step:
+    def fill(key: str, text: str) -> str:
+        def value_of(found: re.Match[str]) -> str:
+            value = " ".join(filled[found[1]].split()) if key in _SELECTORS else filled[found[1]]
+            quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+            return quoted if key in _SELECTORS else value
+
+        return _SLOT.sub(value_of, text)
+
+    made = {key: fill(key, str(value)) for key, value in step.items()}
+    if any(_SLOT.search(str(step.get(key, ""))) for key in _SELECTORS):
+        made["fixed"] = "true"
+    return made
 
 
 # What was done, as steps
 
 
-def record_steps(tool: MacroTool, acted: Sequence[Acted], count: int = 0) -> tuple[Step, ...]:
-    """The steps of these calls: the last `count`, or all since the last page was opened or program
+def make_steps(tool: MacroTool, done: Sequence[DoneStep], count: int = 0) -> tuple[Step, ...]:
+    """The steps that were done: the last `count`, or all since a page was opened or a program
     started. Raises ToolError where there are none, or one cannot be kept."""
-    known: dict[str, _Seen] = {}
-    steps: list[Step] = []
-    page = ""
-    for each in acted:
-        if _is_step(tool, each.arguments):
-            steps.append(_make_step(each, known))
-        if (head := _HEAD.match(each.shown)) and head["url"] != page:
-            page = head["url"]
-            known.clear()  # the refs of another page are not used again
-        _note_elements(each.shown, known)
-    begins = [n for n, step in enumerate(steps) if step["action"] in _BEGINNINGS]
-    kept = steps[-count:] if count else steps[begins[-1] if begins else 0 :]
+    begins = [n for n, step in enumerate(done) if step.arguments.get("action") in _BEGINNINGS]
+    kept = done[-count:] if count else done[begins[-1] if begins else 0 :]
     if not kept:
-        raise ToolError(f"nothing was done with {tool} in this conversation that could be kept")
+        raise ToolError(
+            f"nothing was done with {tool} here that could be kept: it is remembered as long as "
+            "the browser is open"
+        )
     if len(kept) > MAX_STEPS:
         raise ToolError(f"a macro has at most {MAX_STEPS} steps, and these are {len(kept)}")
-    for number, step in enumerate(kept, 1):
-        if "what" in step:
-            raise ToolError(f"step {number}: {step['what']}")
-    if any("{{" in text for text in _texts_of(kept)):
+    for number, each in enumerate(kept, 1):
+        if each.problem:
+            raise ToolError(f"step {number}, {each.arguments['action']}: {each.problem}")
+    if tool == "browser" and len({each.place for each in kept}) > 1:
+        raise ToolError(
+            "these steps were done in several tabs, and a macro has one: open the pages in one "
+            "tab, or keep fewer steps"
+        )
+    steps: list[Step] = []
+    place = ""
+    for each in kept:
+        if tool == "desktop" and each.place != place and each.arguments["action"] != "launch":
+            steps.append({"action": "look", "window": each.place})
+        place = each.place
+        steps.append(_make_step(each))
+    if any("{{" in text for text in _texts_of(steps)):
         raise ToolError("a step has '{{' in it, which marks slots in a macro")
-    return tuple(kept)
+    return tuple(steps)
 
 
-def _is_step(tool: MacroTool, arguments: Mapping[str, Any]) -> bool:
-    action = arguments.get("action")
-    is_window = tool == "desktop" and action == "look" and bool(arguments.get("window"))
-    return is_window or action in _RECORDED[tool]
+def _make_step(done: DoneStep) -> Step:
+    step: Step = {"action": done.arguments["action"]}
+    more = {key: value for key, value in done.arguments.items() if key != "action"}
+    named = {"element": done.element, "within": done.within, "drop_on": done.drop_on}
+    step |= {key: value for key, value in named.items() if value}
+    step |= more
+    if done.element:
+        step |= {"host": done.host} if done.host else {}
+    plain = [
+        each
+        for each in done.headings
+        if len(each) <= MAX_EXPECTED_CHARS and not any(char.isdigit() for char in each)
+    ]
+    return step | ({"expect": plain[0]} if plain else {})
 
 
-class _Seen(msgspec.Struct, frozen=True):
-    """An element as it was shown, and the nearest named one that it is in."""
-
-    selector: str
-    within: str
-
-
-def _make_step(acted: Acted, known: Mapping[str, _Seen]) -> Step:
-    """The step; `what` says why it cannot be kept."""
-    step: Step = {"action": acted.arguments["action"]}
-    for key, name in (("ref", "element"), ("to", "drop_on")):
-        ref = str(acted.arguments.get(key, "")).strip("[]@ ")
-        if not ref:
-            continue
-        if ref not in known:
-            return {**step, "what": f"what {ref} was is not known: look, do it again and save then"}
-        seen = known[ref]
-        step[name] = seen.selector
-        is_one_of_several = sum(each.selector == seen.selector for each in known.values()) > 1
-        if name == "element" and is_one_of_several and seen.within:
-            step["within"] = seen.within
-    if step["action"] == "type" and str(step.get("element", "")).startswith("password"):
-        return {**step, "what": "a macro keeps no passwords; a person can give a sign-in instead"}
-    step |= {key: value for key, value in acted.arguments.items() if key not in ("ref", "to")}
-    heading = _HEADING.search(acted.shown)
-    if heading and len(heading[1]) <= MAX_EXPECTED_CHARS and not re.search(r"[\d\\]", heading[1]):
-        step["expect"] = heading[1]
-    return step
-
-
-def _note_elements(shown: str, known: dict[str, _Seen]) -> None:
-    """Learn what the refs in this text are."""
-    above: list[tuple[int, str]] = []
-    for line in shown.splitlines():
-        found = _LINE.match(line)
-        if found is None:
-            continue
-        depth = len(found["indent"])
-        while above and above[-1][0] >= depth:
-            above.pop()
-        if found["ref"]:
-            inside = _INSIDE.search(found["more"])
-            within = inside[1] if inside else above[-1][1] if above else ""
-            known[found["ref"]] = _Seen(found["element"], within)
-        if found["name"]:
-            above.append((depth, found["element"]))
-
-
-def put_slots(steps: Sequence[Step], slots: Mapping[str, str]) -> tuple[Step, ...]:
-    """The steps with slots in the place of these values. Raises ToolError for a value that stands
-    nowhere."""
-    for name, value in slots.items():
-        if not _SLOT.fullmatch(f"{{{{{name}}}}}"):
-            raise ToolError(f"{name!r} is no name of a slot: use lower case, digits and _")
-        if not value or not any(value in text for text in _texts_of(steps)):
+def put_slots(steps: Sequence[Step], values: Mapping[str, str]) -> tuple[Step, ...]:
+    """The steps with slots in the place of these values, where they stand as whole words. Raises
+    ToolError for a value that stands nowhere."""
+    if len({*values.values()}) < len(values):
+        raise ToolError("two slots have the same value, so nobody can tell which stands where")
+    for name, value in values.items():
+        try:
+            _check_slot_name(name)
+        except ConfigError as error:
+            raise ToolError(str(error)) from error
+        if not value or not any(_find_word(value).search(text) for text in _texts_of(steps)):
             raise ToolError(f"no step has {value!r} in it, so {name!r} cannot stand for it")
-    longest_first = sorted(slots.items(), key=lambda each: -len(each[1]))
-    names = {value: name for name, value in longest_first}
-    values = re.compile("|".join(map(re.escape, names)))
+    if not values:
+        return tuple(steps)
+    names = {value: name for name, value in values.items()}
+    longest_first = sorted(names, key=len, reverse=True)
+    words = re.compile("|".join(_find_word(value).pattern for value in longest_first))
+    return tuple(_put(step, words, names) for step in steps)
 
-    def put(value: Any) -> Any:
-        if not slots or not isinstance(value, str):
-            return value
-        return values.sub(lambda found: f"{{{{{names[found[0]]}}}}}", value)
 
-    return tuple(
-        {key: value if key == "action" else put(value) for key, value in step.items()}
-        for step in steps
-    )
+def _put(step: Step, words: re.Pattern[str], names: Mapping[str, str]) -> Step:
+    made = {}
+    for key, value in step.items():
+        if key == "expect" and any(each.casefold() in value.casefold() for each in names):
+            continue  # it is another one each time
+        is_text = isinstance(value, str) and key not in ("action", "host")
+        made[key] = words.sub(lambda at: f"{{{{{names[at[0]]}}}}}", value) if is_text else value
+    return made
+
+
+def _find_word(value: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
 
 
 def _texts_of(steps: Sequence[Step]) -> Iterator[str]:
     for step in steps:
-        yield from (str(value) for key, value in step.items() if key != "action")
+        yield from (str(each) for key, each in step.items() if key not in ("action", "host"))
+
+
+def describe_macro(macro: Macro) -> str:
+    """Its steps, a line each."""
+    lines = []
+    for number, step in enumerate(macro.steps, 1):
+        more = {key: value for key, value in step.items() if key not in (*OURS, "action")}
+        named = [str(step[key]) for key in ("element", "within", "drop_on") if key in step]
+        words = [str(step["action"]), *named, *(f"{key}={value!r}" for key, value in more.items())]
+        lines.append(f"{number}. {' '.join(words)}")
+    return "\n".join(lines)

@@ -17,7 +17,7 @@ import msgspec
 from ..assembly.host import Host
 from ..models.base import ContextMessage, Item, Reply, Request, TextDelta
 from ..store.queries import find_subagent
-from ..subagents.kinds import MAX_CALLS
+from ..subagents.kinds import MACRO, MAX_CALLS
 from ..types.events import CallClosed, ModelReplied, Recorded, ToolFinished, TurnEnded
 from ..types.labels import LOCAL
 from ..types.messages import Message, Text, ToolCall, ToolResult, Usage
@@ -106,10 +106,20 @@ class Scripts:
                 script.stop()
                 return ScriptMessage(said=asked.said, failed=why), made
             await script.answer([each.result for each in earlier])
-        if asked.calls and (why := _find_excess(asked.calls, made)):
+        if asked.calls and (why := self._find_excess(session, asked.calls, made)):
             script.stop()
             return ScriptMessage(said=asked.said, failed=why), made
         return asked, made
+
+    def _find_excess(
+        self, session: str, wanted: tuple[WantedCall, ...], made: list[MadeCall]
+    ) -> str:
+        if len(made) + len(wanted) > MAX_CALLS:
+            return f"it may make at most {MAX_CALLS} calls"
+        task = find_subagent(self._host.store, session)
+        # A macro has an end, and may press Tab ten times.
+        is_macro = task is not None and task.request.kind == MACRO
+        return "" if is_macro else _find_circle(wanted, made)
 
     def _start(self, session: str, request: Request) -> RunningScript:
         task = find_subagent(self._host.store, session)
@@ -184,11 +194,9 @@ def render_end(asked: ScriptMessage, made: list[MadeCall]) -> str:
     return "\n".join([*filter(None, [asked.said.strip()]), *told])
 
 
-def _find_excess(wanted: tuple[WantedCall, ...], made: list[MadeCall]) -> str:
-    """Why a script may not go on with these calls: there are too many, or it goes round in circles;
-    '' where it may."""
-    if len(made) + len(wanted) > MAX_CALLS:
-        return f"it may make at most {MAX_CALLS} calls"
+def _find_circle(wanted: tuple[WantedCall, ...], made: list[MadeCall]) -> str:
+    """Why a script may not go on with these calls, as it goes round in circles; '' where it
+    may."""
     marks = [_make_mark(each) for each in made[-TURNS + 1 :]]
     first = (wanted[0].name, msgspec.json.encode(wanted[0].arguments))
     last = marks[-SAME_CALLS:]

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from ..subagents.delegation import NewTask
-from ..subagents.kinds import RUN_SCRIPT
+from ..subagents.kinds import RUN_SCRIPT, SCRIPT
 from ..subagents.tasks import Subagents
 from ..tools.base import Context, Delegated, Outcome, Spec
 from ..tools.define import decode_arguments, make_schema
@@ -41,7 +41,7 @@ class RunScript:
 
     async def run(self, arguments: msgspec.Raw, context: Context) -> Outcome:
         given = decode_arguments(arguments, ScriptArguments, RUN_SCRIPT)
-        wish = NewTask(given.script, label=given.label, is_script=True)
+        wish = NewTask(given.script, label=given.label, plays=SCRIPT)
         name, row = await self._subagents.plan_task(wish, context)
         return Delegated(name, (row,), wait_s=LIFE_S)
 

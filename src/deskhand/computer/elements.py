@@ -168,9 +168,9 @@ def quote(text: str) -> str:
     return '"' + line.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def find_elements(root: Element, role: str = "", name: str = "") -> list[Element]:
+def find_elements(root: Element, role: str = "", name: str = "", within: str = "") -> list[Element]:
     """Those that one may act on, of this role, whose name has these words in it; those with exactly
-    this name first."""
+    this name first. With `within` those beside which these words stand, too."""
     wanted = " ".join(name.casefold().split())
     found = [
         each
@@ -179,7 +179,39 @@ def find_elements(root: Element, role: str = "", name: str = "") -> list[Element
         and (not role or each.role == role)
         and wanted in " ".join(each.name.casefold().split())
     ]
+    if within:
+        found = [each for each, part in list_own_parts(root, found) if has_words(part, within)]
     return sorted(found, key=lambda each: " ".join(each.name.casefold().split()) != wanted)
+
+
+def list_own_parts(root: Element, elements: Sequence[Element]) -> list[tuple[Element, Element]]:
+    """Each of these with the largest part of what is shown in which no other of them is: of a
+    button in a row of a list, that row."""
+    ids = {id(each) for each in elements}
+    above: dict[int, Element] = {}
+    order = [*root.walk()]
+    counts = {id(each): int(id(each) in ids) for each in order}
+    for each in order:
+        above.update((id(child), each) for child in each.children)
+    for each in reversed(order):  # what is beneath comes before what it is in
+        parent = above.get(id(each))
+        if parent is not None:
+            counts[id(parent)] += counts[id(each)]
+    parts = []
+    for each in elements:
+        part = each
+        while (parent := above.get(id(part))) is not None and counts[id(parent)] == 1:
+            part = parent
+        parts.append((each, part))
+    return parts
+
+
+def has_words(root: Element, words: str) -> bool:
+    """Whether an element shows these words."""
+    wanted = " ".join(words.casefold().split())
+    return any(
+        wanted in " ".join(f"{each.name} {each.value}".casefold().split()) for each in root.walk()
+    )
 
 
 def list_paths(root: Element, wanted: Sequence[Element]) -> list[list[Element]]:

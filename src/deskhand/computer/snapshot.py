@@ -125,19 +125,24 @@ def render_element(element: Element) -> str:
     """One line for it: ref, role, name, value and states."""
     if element.role == "text":
         return _quoted(element.name, MAX_TEXT_CHARS)
-    pieces = [element.ref, element.role]
-    if element.name:
-        pieces.append(_quoted(element.name, MAX_NAME_CHARS))
+    pieces = [element.ref, render_name(element)]
     if element.value:
         pieces.append(f"= {_quoted(element.value, MAX_NAME_CHARS)}")
     pieces.extend(each for each in element.states if each not in _UNSHOWN_STATES)
     return " ".join(filter(None, pieces)) + (FOCUSED if "focused" in element.states else "")
 
 
-def render_found(root: Element, role: str, name: str) -> str:
-    """The elements that one may act on, of this role and with these words in their names, each with
-    what it is in."""
-    found = find_elements(root, role, name)
+def render_name(element: Element) -> str:
+    """Its role and its name, as they stand in its line."""
+    if not element.name:
+        return element.role
+    return f"{element.role} {_quoted(element.name, MAX_NAME_CHARS)}"
+
+
+def render_found(root: Element, role: str, name: str, within: str = "") -> str:
+    """The elements that one may act on, of this role and with these words in their names (and
+    `within`, beside them), each with what it is in."""
+    found = find_elements(root, role, name, within)
     shown = found[:MAX_FOUND]
     lines = []
     for element, path in zip(shown, list_paths(root, shown), strict=True):
@@ -146,14 +151,6 @@ def render_found(root: Element, role: str, name: str) -> str:
     if len(found) > MAX_FOUND:
         lines.append(f"… {len(found) - MAX_FOUND:,} more")
     return "\n".join(lines) or "nothing has this role and these words in its name"
-
-
-def has_words(root: Element, words: str) -> bool:
-    """Whether an element shows these words."""
-    wanted = " ".join(words.casefold().split())
-    return any(
-        wanted in " ".join(f"{each.name} {each.value}".casefold().split()) for each in root.walk()
-    )
 
 
 def _quoted(text: str, limit: int) -> str:

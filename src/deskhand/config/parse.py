@@ -142,11 +142,11 @@ def parse_value(text: str) -> Any:
         raise ConfigError(f"{text!r} is not a YAML value; put it in quotes") from error
 
 
-def parse_plain(text: str) -> Any:
-    """A YAML document of at most PLAIN_CHARS in which every scalar is taken as text, as it is
-    written. Raises ConfigError."""
-    if len(text) > PLAIN_CHARS:
-        raise ConfigError(f"it has more than {PLAIN_CHARS:,} characters")
+def parse_plain(text: str, limit: int = PLAIN_CHARS) -> Any:
+    """A YAML document of at most `limit` characters in which every scalar is taken as text, as it
+    is written. Raises ConfigError."""
+    if len(text) > limit:
+        raise ConfigError(f"it has more than {limit:,} characters")
     try:
         return _clean_strings(_load_yaml(text, yaml.BaseLoader))
     except (yaml.YAMLError, RecursionError) as error:

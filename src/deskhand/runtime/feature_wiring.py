@@ -48,7 +48,7 @@ from ..remote_agents.own_key import load_seed, make_sign
 from ..remote_agents.tools import make_remote_agent_tools
 from ..secrets.server_egress import open_server_network
 from ..store.queries import find_subagent
-from ..subagents.kinds import BROWSER, SCRIPT
+from ..subagents.kinds import BROWSER, MACRO
 from ..subagents.restrict import Restricting
 from ..subagents.tasks import Subagents
 from ..subagents.tools import make_subagent_tools
@@ -141,7 +141,8 @@ class FeatureWiring:
         """The tools of the features for this agent."""
         helpers = make_subagent_tools(self.subagents, self.host.store, self.host.settings)
         if helpers:
-            helpers += (RunScript(self.subagents), MacroPlayer(self.subagents, self.host.store))
+            player = MacroPlayer(self.subagents, self.host.store, self.browsers, self.desktop)
+            helpers += (RunScript(self.subagents), player)
         helpers += make_team_tools(self._team_calls)
         helpers += make_mcp_tools(self.mcp, self.host.settings())
         helpers += (DesktopTool(self.desktop),)
@@ -154,10 +155,12 @@ class FeatureWiring:
         return (*made, *self.more_tools)
 
     def _browser_owner(self, session: str) -> str:
-        """The conversation whose browser this one uses: scripts, and sub-agents for the browser,
-        have that of people, which stays open between their tasks."""
+        """The conversation whose browser this one uses: sub-agents for the browser have that of
+        people, which stays open between their tasks; macros that of whoever plays them."""
         task = find_subagent(self.host.store, session) if is_subagent_session(session) else None
-        return task.request.root if task and task.request.kind in (BROWSER, SCRIPT) else session
+        if task is not None and task.request.kind == MACRO:
+            return self._browser_owner(task.parent)
+        return task.request.root if task and task.request.kind == BROWSER else session
 
     def _root_of(self, session: str) -> str:
         """The conversation of people that a sub-agent works for; any other is its own."""

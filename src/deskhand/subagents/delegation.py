@@ -17,7 +17,7 @@ from ..types.messages import clean_text
 from ..types.options import SessionOptions
 from ..types.subagents import SubagentTask, TaskRequest
 from ..types.trace_ids import SpanParent
-from .kinds import KINDS, SCRIPT, TEAMMATE
+from .kinds import KINDS, STAND_INS, TEAMMATE
 
 MAX_TASK_CHARS = 50_000
 TITLE_CHARS = 60
@@ -36,7 +36,7 @@ class Member(msgspec.Struct, frozen=True):
 class NewTask(msgspec.Struct, frozen=True):
     """A task as a model gives it. `agent` is a kind, an agent by name, or '' for the same agent
     once more. `waits`: the call rests until there is a result. `member` is what it is in a team.
-    `is_script`: the task is a script, which works in the place of a model."""
+    `plays` is a kind of STAND_INS: the task is a script, which works in the place of a model."""
 
     task: str
     agent: str = ""
@@ -44,7 +44,7 @@ class NewTask(msgspec.Struct, frozen=True):
     waits: bool = True
     depends_on: tuple[str, ...] = ()
     member: Member | None = None
-    is_script: bool = False
+    plays: str = ""
 
 
 def new_id(context: Context) -> str:
@@ -113,8 +113,8 @@ def _find_span(context: Context, parent: SubagentTask | None) -> SpanParent | No
 
 
 def _kind_of(wish: NewTask) -> str:
-    if wish.is_script:
-        return SCRIPT
+    if wish.plays:
+        return wish.plays
     return TEAMMATE if wish.member is not None else ""
 
 
@@ -125,7 +125,7 @@ def _name_of(wish: NewTask) -> str:
 def make_options(given: SessionOptions, request: TaskRequest, *, models: bool) -> SessionOptions:
     """How the sub-agent works whose conversation is held so above it. `models`: by the same models,
     too."""
-    options = _inherit_options(given, models=models and request.kind != SCRIPT)
+    options = _inherit_options(given, models=models and request.kind not in STAND_INS)
     if not request.teammate:
         return options
     plans = request.plans or bool(options.plan_mode)

@@ -39,7 +39,9 @@ TEAMMATE = "teammate"
 RUN_SCRIPT = "run_script"
 MACRO = "macro"
 SCRIPT = "script"
-"""The kind of what works off a script in the place of a model (see `codemode`)."""
+"""The kind of what works off a script in the place of a model (see `codemode`). That of what plays
+a macro is MACRO."""
+STAND_INS = frozenset({SCRIPT, MACRO})
 MAX_CALLS = 300
 NESTING = frozenset({SPAWN_AGENT, SUBAGENTS})
 
@@ -113,7 +115,7 @@ MEMBER = Kind(
 _SCRIPT_KIND = Kind("", "")
 ITSELF = Kind("the same agent again", "", nests=True)
 """Another agent, or the same once more: with its own tools."""
-_OTHERS = {TEAMMATE: MEMBER, SCRIPT: _SCRIPT_KIND}
+_OTHERS = {TEAMMATE: MEMBER, SCRIPT: _SCRIPT_KIND, MACRO: _SCRIPT_KIND}
 """What is no choice of a model."""
 
 

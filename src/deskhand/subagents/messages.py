@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..types.labels import LOCAL
 from ..types.messages import Text
 from ..types.subagents import SubagentTask
-from .kinds import SCRIPT, kind_of
+from .kinds import STAND_INS, kind_of
 
 _SUBAGENT = (
     "You are a sub-agent. Nobody reads along: your last message is handed back to whoever gave you "
@@ -20,7 +20,7 @@ def render_task(
 ) -> tuple[Text, ...]:
     """What the sub-agent is told: how it works (the `heading`), its task, and what came of those
     before it."""
-    if not heading or task.request.kind == SCRIPT:
+    if not heading or task.request.kind in STAND_INS:
         return (Text(task.request.task, task.request.label),)
     how = kind_of(task.request.kind).task
     first = "[" if task.request.teammate else f"[{_SUBAGENT}"

@@ -19,7 +19,7 @@ from ..tools.base import Tools
 from ..tools.deferred import TOOL_SEARCH, ToolSearch, defer_tools
 from ..types.subagents import SCRIPT_MODEL, SubagentTask
 from ..types.teams import TeamMembership
-from .kinds import MAX_CALLS, SCRIPT, choose_tools, kind_of
+from .kinds import MAX_CALLS, SCRIPT, STAND_INS, choose_tools, kind_of
 
 ENDLESS = 10**12
 SPARE_STEPS = 10
@@ -101,7 +101,7 @@ class Restricting:
         if kind.only:
             kept = {name: agent.tools[name] for name in names}  # nothing that it would search for
         agent = replace(agent, tools=kept, depth=request.depth)
-        if request.kind == SCRIPT:
+        if request.kind in STAND_INS:
             return _as_script(agent, task)
         if request.teammate:
             membership = TeamMembership(task.parent, request.teammate)

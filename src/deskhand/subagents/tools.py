@@ -18,7 +18,7 @@ from ..types.labels import join_labels
 from ..types.messages import Text
 from ..types.subagents import SubagentTask
 from .delegation import NewTask
-from .kinds import BROWSER, COMPUTER, KINDS, SCRIPT, SPAWN_AGENT, SUBAGENTS
+from .kinds import BROWSER, COMPUTER, KINDS, SPAWN_AGENT, STAND_INS, SUBAGENTS
 from .messages import render_result, render_task_line
 from .tasks import Subagents
 
@@ -175,7 +175,7 @@ class ManageSubagents:
         if given.action == "status":
             return _told("\n".join(map(_render_status, tasks)), tasks, context)
         if given.action == "send":
-            if last.request.kind == SCRIPT:
+            if last.request.kind in STAND_INS:
                 raise ToolError("a script takes no further tasks: run another one")
             if last.request.teammate:
                 raise ToolError(f"{last.request.teammate} is a teammate: use message_teammate")

@@ -102,6 +102,13 @@ def decode_arguments(arguments: msgspec.Raw, into: type[S], tool: str = "") -> S
         ) from error
 
 
+def list_given(arguments: msgspec.Struct) -> dict[str, Any]:
+    """What of these arguments is not as it is where nobody says it."""
+    fields = msgspec.structs.fields(arguments)
+    values = ((each.name, getattr(arguments, each.name), each.default) for each in fields)
+    return {name: value for name, value, default in values if value != default}
+
+
 def decode_object(arguments: msgspec.Raw) -> dict[str, Any]:
     """The arguments of a tool that checks them itself. Raises ToolError."""
     try:

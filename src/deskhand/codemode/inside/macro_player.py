@@ -5,75 +5,62 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import Any
 
 WAIT_S = 10
 """So long an element, or the words that are expected, may take to come."""
-ALIKE = 0.6
-"""How like each other two names must be, of 1, for one to stand for the other."""
-CLEAR = 0.1
-"""So much more than the next one."""
-_OURS = frozenset({"element", "within", "drop_on", "expect"})
+MORE_S = 3
+OURS = frozenset({"element", "within", "drop_on", "expect", "host", "fixed"})
 """What of a step is not an argument of the tool."""
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
-_SELECTOR = re.compile(rf"(?P<role>[a-z]+)(?: (?P<name>{_QUOTED}))?")
-_FOUND = re.compile(rf"(?P<ref>e\d+) {_SELECTOR.pattern}(?P<more>.*)")
-_HAS_NOT_COME = "has not come in"
-NOT_YET = "to this page yet"
-"""Stands in the refusal to type on a page whose host nobody has allowed."""
+SELECTOR = re.compile(rf"(?P<role>[a-z]+)(?: (?P<name>{_QUOTED}))?")
+_FOUND = re.compile(rf"(?P<ref>e\d+) (?P<element>{SELECTOR.pattern})(?: .*)?")
+_ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|U[0-9a-f]{8}|x[0-9a-f]{2})", re.IGNORECASE)
+_HEAD = re.compile(r"\[(?:tab \d+, one of \d+: )?https?://(?:www\.)?(?P<host>[^/:\s\]]+)")
+_COUNTED = re.compile(r"\(\d+\)")
+_TURNED = frozenset(
+    (
+        *("all", "cancel", "delete", "discard", "disable", "don't", "except", "never", "no"),
+        *("non", "not", "off", "other", "remove", "stop", "undo", "un"),
+        *("abbrechen", "alle", "andere", "entfernen", "kein", "keine", "löschen", "nicht"),
+    )
+)
+"""Words that make another thing of a name."""
+HAS_NOT_COME = "has not come in"
+NOT_FOLLOWED = "was not followed"
+NOT_YET = "is typed or given to this page yet"
+ANSWER_IT = "answer it"
+"""What the tools say (see `computer.browser.tool`)."""
+
+WHAT_NEXT = (
+    "The steps before it were taken: do not repeat them. Look at what is shown and go on yourself, "
+    "or play the rest from a later step (first_step)."
+)
 
 
 class Mismatch(Exception):
     """What is shown is not what the macro expects."""
 
 
-class Shown(NamedTuple):
-    """An element as `find` shows it. `path` is the rest of its line: value, states, and what it is
-    in."""
-
-    ref: str
-    role: str
-    name: str
-    path: str
-
-    def __str__(self) -> str:
-        return f'{self.role} "{self.name}"'
-
-
 Call = Callable[..., str]
 
 
 def play_macro(
-    call: Call,
-    failed: type[Exception],
-    tool: str,
-    steps: list[dict[str, Any]],
-    hosts: list[str],
+    call: Call, failed: type[Exception], tool: str, steps: list[dict[str, Any]], first: int = 1
 ) -> str:
-    """Take these steps with this tool, which raises `failed`. Where nothing may be typed yet, a
-    person is asked for the `hosts`. Returns what was done and what the last step showed; where one
-    cannot be taken, which and why."""
-    healed: list[str] = []
-    unasked = [*hosts]
-    shown = ""
-    for number, step in enumerate(steps, 1):
-        finder = _Finder(call, tool, step, healed)
+    """Take these steps with this tool, which raises `failed`, from the step number `first` on.
+    Returns what was done and what the last step showed; where one cannot be taken, which and
+    why."""
+    player = _Player(call, tool)
+    for number in range(first, len(steps) + 1):
+        step = steps[number - 1]
         try:
-            try:
-                shown = _take(finder, call, tool, step)
-            except failed as error:
-                if NOT_YET not in str(error) or not unasked:
-                    raise
-                while unasked:
-                    call("request_host", host=unasked.pop())
-                shown = _take(finder, call, tool, step)
+            player.take(step, failed)
         except (Mismatch, failed) as error:
-            done = f"{number - 1} of {len(steps)} steps were taken"
-            why = f"the next one, {describe_step(step)}, failed: {error}"
-            what_next = "Go on from here yourself: look at what is shown now."
-            return "\n".join([f"[the macro stopped: {done}; {why}]", *healed, what_next])
-    return "\n".join([f"[all {len(steps)} steps were taken]", *healed, shown])
+            stopped = f"[the macro stopped at step {number} of {len(steps)}, {describe_step(step)}]"
+            why = f"It was done, but then: {error}" if player.is_done else str(error)
+            return "\n".join([stopped, why, *player.healed, WHAT_NEXT])
+    return "\n".join([f"[all {len(steps)} steps were taken]", *player.healed, player.shown])
 
 
 def describe_step(step: dict[str, Any]) -> str:
@@ -82,97 +69,136 @@ def describe_step(step: dict[str, Any]) -> str:
     return " ".join(words)[:200]
 
 
-def _take(finder: _Finder, call: Call, tool: str, step: dict[str, Any]) -> str:
-    arguments = {key: value for key, value in step.items() if key not in _OURS}
-    if "element" in step:
-        arguments["ref"] = finder.find(str(step["element"]))
-    if "drop_on" in step:
-        arguments["to"] = finder.find(str(step["drop_on"]))
-    shown = call(tool, **arguments)
-    if expected := str(step.get("expect", "")):
-        came = call(tool, action="wait", text=expected, seconds=WAIT_S)
-        if _HAS_NOT_COME in came:
-            raise Mismatch(f"it was done, but {expected!r} is not shown afterwards")
-        shown = f"{shown}\n{came}"
-    return shown
+class _Player:
+    """Takes one step after the other. `shown` is what the last one showed, `is_done` whether the
+    last one was done, `healed` what was taken in the place of something else."""
 
-
-class _Finder:
-    """Finds the elements of one step. What it takes in the place of another is noted in
-    `healed`."""
-
-    def __init__(self, call: Call, tool: str, step: dict[str, Any], healed: list[str]) -> None:
+    def __init__(self, call: Call, tool: str) -> None:
         self._call = call
         self._tool = tool
-        self._within = str(step.get("within", ""))
-        self._healed = healed
+        self._asked: set[str] = set()
+        self.shown = ""
+        self.is_done = False
+        self.healed: list[str] = []
 
-    def find(self, selector: str) -> str:
-        """The ref of the one element that this names. Raises Mismatch where there is none, or
-        several."""
-        role, name = parse_selector(selector)
-        found = self._list(role, name)
-        if not _choose_exact(found, role, name) and name:
-            self._call(self._tool, action="wait", text=_searched(name), seconds=WAIT_S)
-            found = self._list(role, name)
-        exact = _choose_exact(found, role, name)
-        if len(exact) > 1:
-            raise Mismatch(f"{len(exact)} elements are {selector}: add `within`")
-        if exact:
-            return exact[0].ref
-        other = _choose_like(self._list(role, ""), name)
-        if other is None:
-            raise Mismatch(f"nothing is {selector}" + (f" in {self._within}" * bool(self._within)))
-        self._healed.append(f"{other} was taken for {selector}")
-        return other.ref
+    def take(self, step: dict[str, Any], failed: type[Exception]) -> None:
+        """Raises Mismatch, and what the tool raises."""
+        self.is_done = False
+        arguments = {key: value for key, value in step.items() if key not in OURS}
+        if "element" in step:
+            arguments["ref"] = self._find(step, "element")
+        if "drop_on" in step:
+            arguments["to"] = self._find(step, "drop_on")
+        try:
+            self.shown = self._call(self._tool, **arguments)
+        except failed as error:
+            host = str(step.get("host", ""))
+            if NOT_YET not in str(error) or not host or host in self._asked:
+                raise
+            self._asked.add(host)
+            self._call("request_host", host=host)
+            self.shown = self._call(self._tool, **arguments)
+        self.is_done = True
+        self._check(str(step.get("expect", "")))
 
-    def _list(self, role: str, name: str) -> list[Shown]:
-        said = self._call(self._tool, action="find", role=role, text=_searched(name))
-        found = [shown for line in said.splitlines() if (shown := parse_found(line)) is not None]
-        return [each for each in found if self._within in each.path]
+    def _check(self, expected: str) -> None:
+        notes = _list_notes(self.shown)
+        if any(NOT_FOLLOWED in note for note in notes):
+            raise Mismatch(next(note for note in notes if NOT_FOLLOWED in note))
+        if not expected:
+            return
+        came = self._call(self._tool, action="wait", text=expected, seconds=WAIT_S)
+        notes = _list_notes(came)
+        if any(HAS_NOT_COME in note or ANSWER_IT in note for note in notes):
+            raise Mismatch(f"{expected!r} is not shown")
+        self.shown = f"{self.shown}\n{came}"
+
+    # Elements
+
+    def _find(self, step: dict[str, Any], key: str) -> str:
+        """The ref of the one element that this step names. Raises Mismatch."""
+        wanted = str(step[key])
+        role, name = parse_selector(wanted)
+        within = str(step.get("within", "")) if key == "element" else ""
+        for attempt in range(3):
+            said = self._call(
+                self._tool, action="find", role=role, text=_plain_part(name), within=within
+            )
+            self._check_host(said, str(step.get("host", "")))
+            exact = [ref for ref, element in _list_found(said) if element == wanted]
+            if len(exact) == 1:
+                return exact[0]
+            if exact:
+                raise Mismatch(f"{len(exact)} elements are {wanted}: `within` tells them apart")
+            if attempt == 0 and name:
+                self._call(self._tool, action="wait", text=_plain_part(name), seconds=WAIT_S)
+            elif attempt < 2:
+                self._call(self._tool, action="wait", seconds=MORE_S)
+        return self._heal(step, wanted, within)
+
+    def _heal(self, step: dict[str, Any], wanted: str, within: str) -> str:
+        """The ref of the one element whose name says the same in other words. Raises Mismatch."""
+        beside = f" beside {within!r}" if within else ""
+        role, name = parse_selector(wanted)
+        if not name or "fixed" in step:
+            raise Mismatch(f"nothing is {wanted}{beside}")
+        said = self._call(self._tool, action="find", role=role, text="", within=within)
+        found = [
+            (ref, element)
+            for ref, element in _list_found(said)
+            if says_the_same(name, parse_selector(element)[1])
+        ]
+        if len(found) != 1 or any(line.startswith("… ") for line in said.splitlines()):
+            raise Mismatch(f"nothing is {wanted}{beside}")
+        ref, element = found[0]
+        self.healed.append(f"{element} was taken for {wanted}")
+        return ref
+
+    def _check_host(self, said: str, host: str) -> None:
+        head = _HEAD.match(said)
+        if host and head is not None and head["host"] != host.removeprefix("www."):
+            raise Mismatch(f"the page is one of {head['host']}, and not of {host}")
 
 
-def _choose_exact(found: list[Shown], role: str, name: str) -> list[Shown]:
-    return [each for each in found if (each.role, each.name) == (role, name)]
+def says_the_same(name: str, other: str) -> bool:
+    """Whether two names of elements mean the same thing: they differ in case, signs and counts in
+    brackets alone, or one has a word or two more that do not turn it round."""
+    one, two = _words(name), _words(other)
+    if one == two:
+        return bool(one)
+    short, long = sorted((one, two), key=len)
+    more = [word for word in long if word not in short]
+    if not short or len(long) - len(short) > 2 or len(more) != len(long) - len(short):
+        return False
+    if [word for word in long if word in short] != short:
+        return False
+    return not any(word in _TURNED or any(char.isdigit() for char in word) for word in more)
 
 
-def _choose_like(found: list[Shown], name: str) -> Shown | None:
-    """The one whose name is most like this one, where it is clear which; those with the same name
-    are none."""
-    rated = sorted(
-        (
-            (SequenceMatcher(None, name.casefold(), each.name.casefold()).ratio(), n)
-            for n, each in enumerate(found)
-        ),
-        reverse=True,
-    )
-    if not rated or rated[0][0] < ALIKE:
-        return None
-    if len(rated) > 1 and rated[0][0] - rated[1][0] < CLEAR:
-        return None
-    return found[rated[0][1]]
+def _words(name: str) -> list[str]:
+    return re.findall(r"[\w']+", _COUNTED.sub(" ", name).casefold())
 
 
 def parse_selector(selector: str) -> tuple[str, str]:
     """The role and the name. Raises Mismatch."""
-    found = _SELECTOR.fullmatch(selector.strip())
+    found = SELECTOR.fullmatch(selector.strip())
     if found is None:
-        raise Mismatch(f'{selector!r} names no element: write it as it is shown, button "Save"')
-    return found["role"], _unquote(found["name"] or '""')
+        raise Mismatch(f'{selector!r} names no element: write it as it is shown, as button "Save"')
+    return found["role"], (found["name"] or '""')[1:-1]
 
 
-def parse_found(line: str) -> Shown | None:
-    """The element of a line that `find` shows; None for another line."""
-    found = _FOUND.fullmatch(line.strip())
-    if found is None:
-        return None
-    return Shown(found["ref"], found["role"], _unquote(found["name"] or '""'), found["more"])
+def _list_found(said: str) -> list[tuple[str, str]]:
+    """The refs in what `find` says, each with its role and name."""
+    found = (_FOUND.fullmatch(line.strip()) for line in said.splitlines())
+    return [(each["ref"], each["element"]) for each in found if each is not None]
 
 
-def _unquote(quoted: str) -> str:
-    return re.sub(r"\\(.)", r"\1", quoted[1:-1])
+def _list_notes(said: str) -> list[str]:
+    """What the tool itself says, in brackets: words of pages never stand so."""
+    return [line for line in said.splitlines() if line.startswith("[") and line.endswith("]")]
 
 
-def _searched(name: str) -> str:
-    """The words of a name by which it is looked for: one that is long is shown cut."""
-    return name.removesuffix("…")
+def _plain_part(name: str) -> str:
+    """Words of a name by which it is looked for: without what is cut or written out."""
+    parts = re.split("…", _ESCAPED.sub("…", name))
+    return max((re.sub(r"\\(.)", r"\1", part) for part in parts), key=len)

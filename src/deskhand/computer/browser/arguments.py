@@ -36,6 +36,13 @@ Action = Literal[
 LOOKING = frozenset(
     ("look", "find", "text", "wait", "tab", "screenshot", "console", "close", "scroll", "hover")
 )
+RECORDED = frozenset(
+    (
+        *("open", "sign_in", "click", "type", "select", "press", "hover", "drag", "scroll"),
+        *("back", "forward", "dialog", "upload", "wait"),
+    )
+)
+"""Actions that one may want to do again."""
 SENDING = frozenset(("type", "select", "upload", "script"))
 """Actions that give words or files of ours to the page."""
 
@@ -63,5 +70,6 @@ class BrowserArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     accept: Annotated[bool, msgspec.Meta(description="dialog: OK or cancel")] = True
     tab: Annotated[int, msgspec.Meta(description="number of the tab to show; 0: a new one")] = -1
     role: Annotated[str, msgspec.Meta(description="find: button, link, textbox …")] = ""
+    within: Annotated[str, msgspec.Meta(description="find: words that stand beside it")] = ""
     offset: Annotated[int, msgspec.Meta(ge=0)] = 0
     seconds: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT_S)] = 10.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import deque
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 from functools import partial
@@ -22,6 +23,7 @@ from ...tools.command_network import CommandNetwork, NetworkUser
 from ...tools.render import INSTALL_COMMAND, find_browser
 from ...types.errors import SandboxError, ToolError
 from ...types.labels import LOCAL, Label, join_labels
+from ..done_steps import MAX_STEPS, DoneStep
 from ..repeats import RepeatWatch
 from .hosts import find_host, is_beneath
 from .launch import DOWNLOADS, UPLOADS, make_command
@@ -64,7 +66,8 @@ class _NewTab(msgspec.Struct, frozen=True):
 class Browser:
     """One Chromium with its tabs, of which one is looked at. `exchange` is the folder through which
     files come and go. `label` is that of all that was done with it: what a conversation knows may
-    stand on the pages. No other browser of this process has its `number`."""
+    stand on the pages. No other browser of this process has its `number`. `steps` were
+    done in it."""
 
     def __init__(self, program: str, context: Context, number: int) -> None:
         self.number = number
@@ -82,6 +85,7 @@ class Browser:
         self.blocked: dict[str, str] = {}
         self.told: set[str] = set()
         self.repeats = RepeatWatch()
+        self.steps: deque[DoneStep] = deque(maxlen=MAX_STEPS)
         self.network = CommandNetwork()
         self.ended = ""
         self.started = anyio.Event()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +18,7 @@ import msgspec
 from ...net.url import parse_url
 from ...tools.base import CallPreview, Context, Done, Outcome, Spec, call_label
 from ...tools.command_network import NetworkUser
-from ...tools.define import decode_arguments, make_schema
+from ...tools.define import decode_arguments, list_given, make_schema
 from ...tools.documents.invisible_characters import escape_invisible
 from ...tools.label_marks import OWNER_READERS, load_marks
 from ...tools.output import make_bounded_result
@@ -30,17 +30,17 @@ from ...types.identity import Address
 from ...types.labels import LOCAL, Label, join_labels
 from ...types.messages import Image, ResultPart, Text, clean_text
 from ...types.options import SessionOptions
-from ..elements import quote
+from ..done_steps import DoneStep, describe_step, list_headings
+from ..elements import has_words, quote
 from ..snapshot import (
     DEFAULT_CHARS,
-    has_words,
     render_changes,
     render_element,
     render_found,
     render_snapshot,
 )
 from . import actions
-from .arguments import LOOKING, MAX_WAIT_S, SENDING, BrowserArguments
+from .arguments import LOOKING, MAX_WAIT_S, RECORDED, SENDING, BrowserArguments
 from .browsers import Browser, Browsers, Download
 from .hosts import find_host
 from .keys import types_words
@@ -226,6 +226,7 @@ class _Step:
         self._context = context
         self._notes: list[str] = []
         self._rows: list[Change] = []
+        self._is_led_away = False
 
     @property
     def label(self) -> Label:
@@ -271,6 +272,8 @@ class _Step:
     async def _act(self, given: BrowserArguments) -> str:
         """Do what changes something; what has changed, with a word where it goes in circles."""
         mark = msgspec.json.encode(given).decode()
+        begun = self._describe_step(given)
+        before = list_headings(self.tab.root)
         try:
             await self._change(given)
             changes = await self._show_changes()
@@ -278,7 +281,26 @@ class _Step:
             said = self._browser.repeats.add(mark, self._state, failed=True)
             raise type(error)("; ".join([str(error), *said])) from error
         self._notes += self._browser.repeats.add(mark, self._state)
+        self._record(begun, before)
         return changes
+
+    def _describe_step(self, given: BrowserArguments) -> DoneStep:
+        """What is about to be done, for who wants to do it again."""
+        tab = self.tab
+        element = tab.refs.find(given.ref) if given.ref else None
+        onto = tab.refs.find(given.to) if given.to else None
+        step = describe_step(list_given(given), tab.root, element, onto)
+        place = str(tab.number)
+        return msgspec.structs.replace(step, host=find_host(tab.url), place=place, label=self.label)
+
+    def _record(self, step: DoneStep, before: Sequence[str]) -> None:
+        """It was done. What led nowhere is not worth doing again."""
+        if self._is_led_away or step.arguments["action"] not in RECORDED:
+            return
+        if step.arguments["action"] in ("open", "sign_in"):
+            step = msgspec.structs.replace(step, place=str(self.tab.number))
+        came = tuple(each for each in list_headings(self.tab.root) if each not in before)
+        self._browser.steps.append(msgspec.structs.replace(step, headings=came))
 
     @property
     def _state(self) -> str:
@@ -345,6 +367,7 @@ class _Step:
                 continue
             told.add(host)
             why = await self._find_refusal(url)
+            self._is_led_away = True
             self._notes.append(
                 f"it leads to {quote(host)}, where nobody has sent you, and was not followed: {why}"
             )
@@ -364,6 +387,7 @@ class _Step:
             )
         if tab.leads_away:
             url, tab.leads_away = tab.leads_away[:200], ""
+            self._is_led_away = True
             self._notes.append(
                 f"it leads to {quote(url)}, which is not part of {site} and was not followed: open "
                 "it by itself; if this is a page to sign in, your person gives the sign-in anew: "
@@ -408,7 +432,7 @@ class _Step:
     async def _find(self, given: BrowserArguments) -> str:
         root = await self.tab.look()
         self.tab.mark_shown()
-        return render_found(root, given.role, given.text)
+        return render_found(root, given.role, given.text, given.within)
 
     async def _show_changes(self) -> str:
         for each in await self._browser.open_new_tabs():

@@ -4,6 +4,7 @@ and clicks where it has none, and a look at what came of it."""
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
@@ -14,6 +15,7 @@ import msgspec
 
 from ...types.errors import ToolError
 from ...types.labels import LOCAL, Label, join_labels
+from ..done_steps import MAX_STEPS, DoneStep
 from ..elements import TARGET_ROLES, Element, RefTable, StaleRef, describe, quote
 from ..repeats import RepeatWatch
 from ..snapshot import SnapshotLine, list_lines
@@ -56,14 +58,15 @@ _TEXT_FIELD = f"{SPI}.EditableText"
 
 
 class WindowView(msgspec.Struct):
-    """What one conversation looks at: the window that is `current`, what it showed, and what was
-    done in it. `used_at` is when it was used last, by the clock of the event loop, and 0.0 before
-    that. `label` is that of all that was done."""
+    """What one conversation looks at: the window that is `current`, what it showed, and the `steps`
+    that were done. `used_at` is when it was used last, by the clock of the event loop, and 0.0
+    before that. `label` is that of all that was done."""
 
     current: Window | None = None
     root: Element = msgspec.field(default_factory=lambda: Element("window"))
     lines: list[SnapshotLine] = []
     repeats: RepeatWatch = msgspec.field(default_factory=RepeatWatch)
+    steps: deque[DoneStep] = msgspec.field(default_factory=partial(deque, maxlen=MAX_STEPS))
     used_at: float = 0.0
     label: Label = LOCAL
 

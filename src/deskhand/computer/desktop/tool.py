@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...tools.base import CallPreview, Context, Done, Outcome, Spec, call_label, label_errors
-from ...tools.define import decode_arguments, make_schema
+from ...tools.define import decode_arguments, list_given, make_schema
 from ...tools.documents.invisible_characters import escape_invisible
 from ...tools.label_marks import OWNER_READERS
 from ...tools.output import make_bounded_result
@@ -24,9 +24,9 @@ from ...types.identity import Address
 from ...types.labels import Label, join_labels
 from ...types.messages import Image, ResultPart, Text
 from ...types.options import SessionOptions
-from ..elements import describe, quote
+from ..done_steps import DoneStep, describe_step
+from ..elements import describe, has_words, quote
 from ..snapshot import (
-    has_words,
     list_lines,
     render_changes,
     render_element,
@@ -83,6 +83,7 @@ class DesktopArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     append: Annotated[bool, msgspec.Meta(description="type: keep what is there")] = False
     keys: Annotated[str, msgspec.Meta(description="ctrl+s, Enter, Down Down")] = ""
     role: Annotated[str, msgspec.Meta(description="find: button, textbox, menuitem …")] = ""
+    within: Annotated[str, msgspec.Meta(description="find: words that stand beside it")] = ""
     app: Annotated[str, msgspec.Meta(description="launch: the command")] = ""
     button: Annotated[MouseButton, msgspec.Meta(description="click")] = "left"
     times: Annotated[
@@ -230,7 +231,9 @@ class _Step:
                 return await self._look(given)
             case "find":
                 await desktop.look(view, self._window_to_see(given))
-                return await self._finish(render_found(self._view.root, given.role, given.text))
+                return await self._finish(
+                    render_found(self._view.root, given.role, given.text, given.within)
+                )
             case "screenshot":
                 return await self._take_screenshot(given)
             case "clipboard":
@@ -242,6 +245,7 @@ class _Step:
                 return await self._finish(await self._show_changes())
             case "launch":
                 await self._launch(_need(given.app, "app"))
+                self._view.steps.append(self._describe_step(given, None))
                 return await self._finish(await self._show_changes())
             case _:
                 chosen = desktop.choose(view, given.ref, given.window, given.to)
@@ -287,6 +291,7 @@ class _Step:
             await self._desktop.look(self._view, chosen.window)
             self._view.lines = list_lines(self._view.root)
         mark = msgspec.json.encode(given).decode()
+        done = self._describe_step(given, chosen)
         try:
             await self._change(given, chosen)
         except ToolError as error:
@@ -298,7 +303,17 @@ class _Step:
             changes = ""
             self._notes.append(f"it was done; what is shown now cannot be told: {error}")
         self._notes += self._view.repeats.add(mark, self._state)
+        self._view.steps.append(done)
         return changes
+
+    def _describe_step(self, given: DesktopArguments, chosen: Chosen | None) -> DoneStep:
+        """What is about to be done, for who wants to do it again."""
+        arguments = list_given(given)
+        if chosen is None:
+            label = call_label(self._context)
+            return DoneStep(arguments=arguments, place=given.app, label=label)
+        step = describe_step(arguments, self._view.root, chosen.element, chosen.onto)
+        return replace(step, place=chosen.window.app, label=self._label([chosen.window]))
 
     @property
     def _state(self) -> str:
