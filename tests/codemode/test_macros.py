@@ -31,6 +31,7 @@ from deskhand.codemode.macros import (
 )
 from deskhand.computer.done_steps import DoneStep
 from deskhand.runtime.app import OWNER, App
+from deskhand.store.queries import subagents_of
 from deskhand.testing.temporary_home import TemporaryHome, results, until, wait_for
 from deskhand.types.errors import ConfigError, ToolError
 from tests.computer.conftest import Surfer, hands, room, surfer
@@ -477,6 +478,8 @@ async def test_one_is_played_after_the_other(tmp_path: Path) -> None:
         said = await results(app, SESSION)
         assert sum("another macro is being played" in each for each in said) == 1
         assert sum("stopped at step 1 of 1" in each for each in said) == 1
+        (task,) = subagents_of(app.store, SESSION, 10)
+        assert app.features.browsers.owner_of(task.session) == SESSION, "in the same browser"
 
 
 async def allowed(home: TemporaryHome, app: App, /, **arguments: Any) -> str:

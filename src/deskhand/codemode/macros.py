@@ -73,7 +73,7 @@ def _find_problem(step: Step, slots: Mapping[str, str]) -> str:
             return f"{key}: it is no text"
         if key in _SELECTORS and SELECTOR.fullmatch(_SLOT.sub("x", value)) is None:
             return f'{key}: it names no element: write it as it is shown, as button "Save"'
-        for name in re.findall(r"\{\{(.*?)\}\}", value):
+        for name in re.findall(r"\{\{([^{}]*)\}\}", value):
             if name not in slots:
                 return f"{key}: {{{{{name}}}}} is not among the slots"
     return ""

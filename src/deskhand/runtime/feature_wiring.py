@@ -61,7 +61,7 @@ from ..tools.base import Tool
 from ..types.events import Recalled
 from ..types.identity import EVERYBODY, Waiting, only_person
 from ..types.marked_texts import mark_text
-from ..types.subagents import is_subagent_session
+from ..types.subagents import SubagentTask, is_subagent_session
 from ..users.notification_commands import DIGEST, QUIET, NotificationCommands
 from ..users.reader_languages import LANGUAGE, ReaderLanguages
 from ..workspace.change_tools import change_tools
@@ -157,15 +157,20 @@ class FeatureWiring:
     def _browser_owner(self, session: str) -> str:
         """The conversation whose browser this one uses: sub-agents for the browser have that of
         people, which stays open between their tasks; macros that of whoever plays them."""
-        task = find_subagent(self.host.store, session) if is_subagent_session(session) else None
+        task = self._find_task(session)
         if task is not None and task.request.kind == MACRO:
-            return self._browser_owner(task.parent)
+            session = task.parent
+            task = self._find_task(session)
         return task.request.root if task and task.request.kind == BROWSER else session
 
     def _root_of(self, session: str) -> str:
         """The conversation of people that a sub-agent works for; any other is its own."""
-        task = find_subagent(self.host.store, session) if is_subagent_session(session) else None
+        task = self._find_task(session)
         return task.request.root if task else session
+
+    def _find_task(self, session: str) -> SubagentTask | None:
+        """What this conversation works on, where it is a sub-agent's."""
+        return find_subagent(self.host.store, session) if is_subagent_session(session) else None
 
     def _load_sign(self) -> Sign | None:
         """How requests to agents elsewhere are signed; None where they are not."""
