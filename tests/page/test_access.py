@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from deskhand.computer.browser.sign_ins import SignIn, SignIns
+
 from .conftest import Desk, answer, say
 
 pytestmark = pytest.mark.timeout(120)
@@ -52,6 +54,19 @@ def test_what_a_tool_of_others_says_offers_nothing(page: Page, tmp_path: Path) -
     expect(page.locator(".tool.error")).to_have_count(1)
     page.wait_for_load_state("networkidle")
     expect(page.locator(".folder-access")).to_have_count(0)
+
+
+def test_a_sign_in_is_deleted_in_the_settings(page: Page, desk: Desk) -> None:
+    kept = SignIns(desk.home / "state" / "sign_ins")
+    kept.save(SignIn((), (), "shop.test", 1_790_000_000.0))
+    page.goto("/#/settings/approvals")
+    row = page.get_by_role("listitem").filter(has_text="shop.test")
+    expect(row).to_contain_text("given on Sep")
+    expect(row).to_contain_text("your account, asked for each time")
+    row.get_by_role("button", name="Delete").click()
+    row.get_by_role("button", name="Yes, delete it").click()
+    expect(row).to_have_count(0)
+    assert kept.list_sites() == []
 
 
 def test_a_folder_is_allowed_in_the_settings(page: Page, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from deskhand.computer.browser.sign_ins import Cookie, SignIn, SignIns
 from deskhand.runtime.access_api import AccessApi
 from deskhand.runtime.mcp_api import McpApi
 from deskhand.tools.queries import grant_host
@@ -64,6 +65,28 @@ async def test_an_allowed_folder_is_read_at_the_next_call(tmp_path: Path) -> Non
         assert "is outside the workspace" in said(refused)
         trail = [each.what for each in await served.people.list_audit_notes()]
         assert {"folder allowed, to read", "folder allowed, to write", "folder revoked"} <= {*trail}
+
+
+async def test_sign_ins_are_listed_and_deleted(tmp_path: Path) -> None:
+    caller = Caller()
+    async with serving(tmp_path, caller.model, tools=None) as served:
+        kept = SignIns(served.app.settings.home.sign_ins)
+        kept.save(SignIn((Cookie("sid", "a-secret-value", "shop.test"),), (), "shop.test", 7.0))
+        (tmp_path / "state" / "sign_ins" / "bad.test.json").write_text("{")
+        status, view = await served.owner.ask("GET", ACCESS)
+        assert status == 200 and "a-secret-value" not in str(view)
+        assert view["sign_ins"] == [
+            {"site": "bad.test", "at": 0.0},
+            {"site": "shop.test", "at": 7.0},
+        ]
+        status, view = await served.owner.ask("DELETE", f"{ACCESS}/sign-ins?site=shop.test")
+        assert [each["site"] for each in view["sign_ins"]] == ["bad.test"]
+        assert kept.list_sites() == ["bad.test"]
+        for site in ("shop.test", "..%2F..%2Fsecrets", "a%20b"):
+            status, refused = await served.owner.ask("DELETE", f"{ACCESS}/sign-ins?site={site}")
+            assert 400 <= status < 500, refused
+        trail = [each.what for each in await served.people.list_audit_notes()]
+        assert "sign-in removed" in trail
 
 
 async def test_what_no_agent_may_have_is_refused(tmp_path: Path) -> None:

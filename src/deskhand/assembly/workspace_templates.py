@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..config.config import Home, Settings
 from ..config.home import SHARED
-from ..config.private_files import write_private_file
 from ..types.folders import make_private_folder
+from ..types.private_files import write_private_file
 from .prompt import MEMORY_FILE
 
 TEMPLATES = Path(__file__).parent / "templates"

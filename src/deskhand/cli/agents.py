@@ -9,9 +9,9 @@ import click
 from ..assembly.models import Models
 from ..config.config import Config, Settings, parse_config, read_settings, translate_config
 from ..config.parse import parse_value, read_text
-from ..config.private_files import write_private_file
 from ..config.yaml_edit import set_key, unset_key
 from ..types.errors import ConfigError, DeskhandError
+from ..types.private_files import write_private_file
 from .init import make_home
 from .plain import escape_control
 from .run import (

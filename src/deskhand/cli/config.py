@@ -13,11 +13,11 @@ from ..config import keys
 from ..config.config import LIST_KEYS, Config, Settings, parse_config
 from ..config.foreign_file import add_secrets, read_foreign_settings
 from ..config.parse import parse_value, read_text
-from ..config.private_files import write_private_file
 from ..config.yaml_edit import set_key, unset_key
 from ..tools.shell import TIMEOUT_S
 from ..types.errors import ConfigError, DeskhandError
 from ..types.limits import Limits
+from ..types.private_files import write_private_file
 from .encoded import to_json
 from .plain import escape_control
 from .run import USAGE, Group, config_option, fail, load_settings

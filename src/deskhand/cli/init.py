@@ -9,8 +9,8 @@ import click
 
 from ..assembly.workspace_templates import FILE_PURPOSES, create_agent_files
 from ..config.config import Settings
-from ..config.private_files import write_private_file
 from ..types.folders import make_private_folder
+from ..types.private_files import write_private_file
 from .plain import escape_control
 from .run import agent_option, config_option, fail, load_settings, resolve_agent
 

@@ -111,8 +111,8 @@ def set_model(settings: Settings, name: str, agent: str = "") -> None:
     the next step."""
     from ..assembly.models import Models
     from ..config.parse import read_text
-    from ..config.private_files import write_private_file
     from ..config.yaml_edit import set_key
+    from ..types.private_files import write_private_file
 
     missing = Models(settings).check(name)
     if missing:

@@ -20,9 +20,9 @@ from ..assembly.plugins import (
 from ..assembly.tools import load_configured_plugins
 from ..config.config import Settings
 from ..config.parse import read_text
-from ..config.private_files import write_private_file
 from ..config.yaml_edit import set_key
 from ..types.errors import DeskhandError
+from ..types.private_files import write_private_file
 from .plain import escape_control, shorten_line
 from .plugin_templates import make_package_files, make_plugin_file
 from .run import USAGE, Group, config_option, fail, json_option, limit_option, load_settings

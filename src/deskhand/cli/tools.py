@@ -12,7 +12,6 @@ import click
 from ..assembly.workspace_tools import find_all_tools
 from ..config.clock import SystemClock
 from ..config.config import Settings, workspace_of
-from ..config.private_files import write_private_file
 from ..customtools.definitions import FoundTools
 from ..customtools.processes import ToolProcesses
 from ..customtools.tools import CustomTool, make_file_tools
@@ -22,6 +21,7 @@ from ..tools.base import Tools
 from ..tools.deferred import estimate_schema_tokens, list_offered_specs, make_schemas
 from ..types.errors import ConfigError
 from ..types.options import SessionOptions
+from ..types.private_files import write_private_file
 from ..workspace.scope import SandboxProvider
 from .encoded import to_json
 from .hosts import offer_hosts

@@ -13,9 +13,9 @@ import click
 import msgspec
 
 from ..config.config import Home, Settings
-from ..config.private_files import write_private_file
 from ..supervision.lock import read_holder
 from ..supervision.unit import Kind, Unit, get_unit_path, launchd_label, make_unit, render_unit
+from ..types.private_files import write_private_file
 from .plain import escape_control
 from .run import Group, config_option, fail, load_service_settings
 

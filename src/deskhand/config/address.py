@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from ..types.private_files import write_private_file
 from .config import Home
-from .private_files import write_private_file
 
 
 def write_address(home: Home, url: str) -> None:

@@ -14,10 +14,10 @@ from zoneinfo import available_timezones
 from ..tools.paths import Workspace
 from ..types.errors import ConfigError, JobInvalid
 from ..types.messages import clean_text
+from ..types.private_files import write_private_file
 from ..types.schedules import load_zone
 from .config import Config, Settings, workspace_of
 from .parse import read_data, read_env_file, read_text
-from .private_files import write_private_file
 from .yaml_edit import set_key, unset_key
 
 NAME_CHARS = 80

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import yaml
 
+from ..types.private_files import write_private_file
 from . import keys
 from .config import parse_config, translate_config
 from .parse import read_data, read_env_file
-from .private_files import write_private_file
 from .yaml_edit import dump_yaml
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import yaml
 
 from ..types.errors import ConfigError
+from ..types.private_files import write_private_file
 from . import keys
 from .config import Config, Settings, parse_config, translate_config
 from .parse import read_text
-from .private_files import write_private_file
 from .yaml_edit import set_key, unset_key
 
 LOCKED_KEYS = (

@@ -15,11 +15,11 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.parse import read_data
-from ..config.private_files import write_private_file
 from ..config.yaml_edit import dump_yaml
 from ..models.base import Request
 from ..types.errors import ConfigError, Refused
 from ..types.messages import Usage
+from ..types.private_files import write_private_file
 from .recordings import Course, Made
 from .replay import Replayed
 from .runner import Replayer, ReplayOptions

@@ -10,12 +10,12 @@ from ..channels.base import Channel, ChannelContext, Closing, Introducing, Intro
 from ..channels.settings import ChannelConfig
 from ..config.clock import SystemClock
 from ..config.config import Settings
-from ..config.private_files import write_private_file
 from ..store.blobs import Blobs
 from ..types.clock import Clock
 from ..types.commit import Outgoing
 from ..types.errors import ChannelError, ConfigError, LoginRefused
 from ..types.identity import Inbound
+from ..types.private_files import write_private_file
 
 ENTRY_POINTS = "deskhand.channels"
 RETRY_S = 600.0

@@ -14,7 +14,6 @@ from ..assembly.workspace_templates import TEMPLATES, create_agent_files
 from ..config.config import Settings, parse_config, read_settings, translate_config
 from ..config.foreign_file import add_secrets
 from ..config.parse import parse_value, read_text
-from ..config.private_files import write_private_file
 from ..config.yaml_edit import set_key
 from ..jobs.job_file import render_job_file
 from ..memory.facts import NewFact, add_fact
@@ -29,6 +28,7 @@ from ..types.folders import make_private_folder
 from ..types.identity import Address
 from ..types.labels import Label
 from ..types.people import OWNER_NAME, Identity
+from ..types.private_files import write_private_file
 from ..users.users import LocalPeople, open_people
 from . import ledger
 from .broken import describe_broken_home

@@ -11,10 +11,10 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.parse import read_text
-from ..config.private_files import write_private_file
 from ..types.errors import ConfigError, JobInvalid
 from ..types.jobs import JOB_FILE_NAME, Job, validate_job, validate_job_name
 from ..types.marked_texts import mark_text
+from ..types.private_files import write_private_file
 from .history import JobHistory, Stack
 from .hooks import STATE_FOLDER
 from .job_file import parse_job, render_job_file, with_enabled

@@ -15,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from ..config.private_files import write_private_file
 from ..types.errors import JobInvalid, NoSuchJob
 from ..types.folders import make_private_folder
 from ..types.jobs import JOB_FILE_NAME, validate_job_name
+from ..types.private_files import write_private_file
 
 MAX_STEPS = 20
 MAX_JOBS = 200

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Protocol
 
 from ..config.home import Home
-from ..config.private_files import write_private_file
 from ..net.client import Net
 from ..net.egress_secrets import HeldSecret
 from ..types.clock import Clock
+from ..types.private_files import write_private_file
 from .secrets import Secrets
 
 HAS_CRYPTOGRAPHY = find_spec("cryptography") is not None

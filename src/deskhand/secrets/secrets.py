@@ -16,9 +16,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..config.home import Home
-from ..config.private_files import write_private_file
 from ..net.egress_secrets import HeldSecret, SecretRule, normalize_secret_rule
 from ..types.errors import ConfigError
+from ..types.private_files import write_private_file
 from ..types.secrets import MIN_SECRET_CHARS, SECRET_NAME_PATTERN
 
 Place = Literal["file", "keyring", "env"]

@@ -17,9 +17,9 @@ from yarl import URL
 
 from ..config.config import Settings
 from ..config.home import Home
-from ..config.private_files import write_private_file
 from ..types.errors import ConfigError, DeskhandError
 from ..types.folders import make_private_folder
+from ..types.private_files import write_private_file
 from .backup_archive import BackupBroken
 
 TIME_IN_NAME = "%Y-%m-%dT%H-%M-%S"

@@ -10,10 +10,10 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from ..config.private_files import write_private_file
 from ..types.clock import Clock
 from ..types.errors import LoginRefused, first_of_group
 from ..types.health import HealthFact, HealthState
+from ..types.private_files import write_private_file
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from ..config.config import Home
-from ..config.private_files import write_private_file
 from ..types.errors import DeskhandError, StoreCorrupt
+from ..types.private_files import write_private_file
 
 READY_VARIABLE = "DESKHAND_READY"
 """Names the open end of a pipe by which a worker says to its parent that it is ready."""

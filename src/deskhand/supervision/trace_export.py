@@ -19,13 +19,13 @@ import msgspec
 from ..assembly.trace import Trace, TraceSpan
 from ..assembly.trace_tree import is_given, read_parents
 from ..config.config import Settings
-from ..config.private_files import write_private_file
 from ..config.sections import parse_headers
 from ..net.client import Net, OutboundRequest
 from ..net.url import parse_url
 from ..store.base import Store
 from ..types.errors import NetError
 from ..types.events import Recorded
+from ..types.private_files import write_private_file
 from ..users.user_cache import OWNER
 from .otlp import encode_spans
 

@@ -1,9 +1,9 @@
-"""What agents may use beyond their workspace: folders of this machine, and hosts for their
-commands."""
+"""What agents may use beyond their workspace: folders of this machine, hosts for their commands,
+and sign-ins for their browser."""
 
 from __future__ import annotations
 
-from .access_views import AccessView, AllowFolder, WhichFolder, WhichHost
+from .access_views import AccessView, AllowFolder, WhichFolder, WhichHost, WhichSignIn
 from .routing import Call, Endpoint
 
 
@@ -26,6 +26,10 @@ async def revoke_host(call: Call) -> AccessView:
     return await call.web.access.revoke_host(call.principal, call.query.agent, call.query.host)
 
 
+async def remove_sign_in(call: Call) -> AccessView:
+    return await call.web.access.remove_sign_in(call.principal, call.query.site)
+
+
 _T = "settings"
 ENDPOINTS = (
     Endpoint(
@@ -33,7 +37,7 @@ ENDPOINTS = (
         "/api/access",
         "admin",
         list_access,
-        "List the folders and hosts that agents may use beyond their workspace",
+        "List the folders, hosts and sign-ins that agents may use beyond their workspace",
         returns=AccessView,
         tag=_T,
     ),
@@ -64,6 +68,16 @@ ENDPOINTS = (
         revoke_host,
         "Let commands no longer reach a host",
         query=WhichHost,
+        returns=AccessView,
+        tag=_T,
+    ),
+    Endpoint(
+        "DELETE",
+        "/api/access/sign-ins",
+        "admin",
+        remove_sign_in,
+        "Delete a sign-in, so that agents use no account at that site any more",
+        query=WhichSignIn,
         returns=AccessView,
         tag=_T,
     ),

@@ -35,12 +35,21 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     by: str
 
 
+class SignInView(msgspec.Struct, frozen=True):
+    """A site where agents may ask to use a sign-in. `at` is when it was given, in seconds since the
+    epoch, and 0 for one that cannot be read."""
+
+    site: str
+    at: float
+
+
 class AccessView(msgspec.Struct, frozen=True):
     """`agents` are the names of all, the default one first."""
 
     agents: list[str]
     folders: list[FolderView]
     hosts: list[HostView]
+    sign_ins: list[SignInView]
 
 
 class AllowFolder(msgspec.Struct, frozen=True):
@@ -55,6 +64,10 @@ class AllowFolder(msgspec.Struct, frozen=True):
 class WhichFolder(msgspec.Struct, frozen=True):
     agent: _Agent
     path: _Path
+
+
+class WhichSignIn(msgspec.Struct, frozen=True):
+    site: _Host
 
 
 class WhichHost(msgspec.Struct, frozen=True):

@@ -380,6 +380,10 @@ class AccessBackend(Protocol):
 
     async def revoke_host(self, principal: Principal, agent: str, host: str) -> AccessView: ...
 
+    async def remove_sign_in(self, principal: Principal, site: str) -> AccessView:
+        """Raises ConfigError where there is none."""
+        ...
+
 
 class McpBackend(Protocol):
     """MCP servers and their tools, for owners only. Every method raises Refused, and ToolError for

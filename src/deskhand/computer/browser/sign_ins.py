@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ...config.private_files import write_private_file
 from ...net.url import parse_url
 from ...types.errors import ConfigError, NetError
 from ...types.folders import make_private_folder
+from ...types.private_files import write_private_file
 from .hosts import find_host, is_beneath
 
 MAX_COOKIES = 500

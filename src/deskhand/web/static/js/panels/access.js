@@ -1,4 +1,5 @@
-// Folders and hosts that agents may use beyond their workspace: seen, allowed and taken back.
+// Folders, hosts and sign-ins that agents may use beyond their workspace: seen, allowed and taken
+// back.
 
 import { call } from "../api.js";
 import { formatDateTime } from "../format.js";
@@ -23,7 +24,7 @@ export function Access() {
   };
   return html`
     <${Section}
-      title=${t("Folders and hosts")}
+      title=${t("Folders, hosts and sign-ins")}
       note=${t("What agents may use beyond their workspace, without asking each time.")}
       action=${html`
         <button
@@ -36,15 +37,16 @@ export function Access() {
         </button>
       `}
     >
-      <${Loaded} result=${access} what=${t("folders and hosts")}>
-        ${({ agents, folders, hosts }) => html`
+      <${Loaded} result=${access} what=${t("folders, hosts and sign-ins")}>
+        ${({ agents, folders, hosts, sign_ins: signIns }) => html`
           ${open && html`<${FolderForm} agents=${agents} onAllowed=${showAllowed} />`}
           ${
-            folders.length + hosts.length
+            folders.length + hosts.length + signIns.length
               ? html`
                   <ul class="rows">
                     ${folders.map((one) => drawFolder(one, revoke))}
                     ${hosts.map((one) => drawHost(one, revoke))}
+                    ${signIns.map((one) => drawSignIn(one, revoke))}
                   </ul>
                 `
               : html`
@@ -138,6 +140,26 @@ function drawHost(one, revoke) {
         label=${t("Revoke")}
         confirm=${t("Yes, take it back")}
         onYes=${() => revoke("hosts", { agent: one.agent, host: one.host })}
+      />
+    </li>
+  `;
+}
+
+function drawSignIn(one, revoke) {
+  const given = one.at
+    ? t("given on {time}", { time: formatDateTime(one.at) })
+    : t("it cannot be read: give it anew");
+  return html`
+    <li key=${`sign-in ${one.site}`}>
+      <span class="grow">
+        <code>${one.site}</code>
+        <span class="small muted">${given}</span>
+      </span>
+      <span class="tag">${t("your account, asked for each time")}</span>
+      <${ConfirmButton}
+        label=${t("Delete")}
+        confirm=${t("Yes, delete it")}
+        onYes=${() => revoke("sign-ins", { site: one.site })}
       />
     </li>
   `;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..types.folders import make_private_folder
+from .folders import make_private_folder
 
 
 def write_private_file(path: Path, text: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskhand.config.private_files import write_private_file
+from deskhand.types.private_files import write_private_file
 
 
 def test_a_file_is_replaced_for_its_owner_alone(tmp_path: Path) -> None:
