@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 SYSTEM_PACKAGES := bubblewrap
 TEST_PACKAGES := $(SYSTEM_PACKAGES) chromium dovecot-imapd mosquitto openssl postgresql xvfb dbus at-spi2-core libatk-adaptor openbox zenity
 # Programs of several toolkits, whose windows are used.
-DESKTOP_PACKAGES := tesseract-ocr xclip xterm galculator gnome-calculator kcalc mousepad gedit featherpad fonts-dejavu-core adwaita-icon-theme
+DESKTOP_PACKAGES := tesseract-ocr xclip xterm sway wl-clipboard galculator gnome-calculator kcalc mousepad gedit featherpad fonts-dejavu-core adwaita-icon-theme
 # What opens the documents that skills write.
 OFFICE_PACKAGES := libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui
 # Another browser in which the page is used.

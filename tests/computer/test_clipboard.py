@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import anyio
@@ -16,6 +19,7 @@ from deskhand.types.errors import ToolError
 from .desk import Desk, open_desk
 
 pytestmark = pytest.mark.timeout(120)
+NOBODY = 65534
 WORDS = "Grüße 🐚\nand a second line"
 
 
@@ -100,3 +104,51 @@ async def test_a_screen_that_is_not_there_is_told(desk: Desk) -> None:
     gone = Clipboard({**desk.environment, "DISPLAY": ":9999"})
     with pytest.raises(ToolError, match="did not take it"):
         await gone.write("x")
+    with pytest.raises(ToolError, match="the desktop with this clipboard is gone"):
+        await gone.read()
+
+
+@pytest.fixture
+def wayland() -> Iterator[dict[str, str]]:
+    """The environment of a Wayland desktop. Its compositor does not run as root."""
+    folder = Path(tempfile.mkdtemp(prefix="deskhand-wayland-"))
+    settings = folder / "sway.conf"
+    settings.write_text("xwayland disable\n")
+    environment = {"PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(folder)}
+    command = ["sway", "--config", str(settings)]
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+        command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
+    headless = {
+        "WLR_BACKENDS": "headless",
+        "WLR_RENDERER": "pixman",
+        "WLR_LIBINPUT_NO_DEVICES": "1",
+    }
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(
+        command, env={**environment, **headless, "HOME": str(folder)}, stdout=quiet, stderr=quiet
+    )
+    try:
+        yield {**environment, "WAYLAND_DISPLAY": "wayland-1"}
+    finally:
+        process.terminate()
+        process.wait()
+        shutil.rmtree(folder)
+
+
+async def test_the_clipboard_of_wayland(wayland: dict[str, str]) -> None:
+    socket = Path(wayland["XDG_RUNTIME_DIR"]) / wayland["WAYLAND_DISPLAY"]
+    with anyio.fail_after(20):
+        while not socket.exists():
+            await anyio.sleep(0.05)
+    clipboard = Clipboard(wayland)
+    assert clipboard.find_missing() == ""
+    assert await clipboard.read() == ""
+    await clipboard.write(WORDS)
+    assert await clipboard.read() == WORDS
+    secret = ["wl-copy", "--type", SECRET_TYPE, "secret"]
+    subprocess.run(secret, env=wayland, check=True, stdout=subprocess.DEVNULL)
+    with pytest.raises(ToolError, match="password manager"):
+        await clipboard.read()
+    with pytest.raises(ToolError, match="is gone"):
+        await Clipboard({**wayland, "WAYLAND_DISPLAY": "wayland-9"}).read()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,8 @@ POLL_S = 0.05
 SECRET_TYPE = "x-kde-passwordManagerHint"
 """With this beside it, password managers put there what nobody else is to read.
 https://phabricator.kde.org/D12539"""
+_GONE = re.compile(rb"can't open display|failed to connect to a wayland server", re.IGNORECASE)
+"""What these programs say where there is no desktop; else there is nothing on the clipboard."""
 TEXT_TYPES = frozenset(("UTF8_STRING", "STRING", "TEXT", "text/plain", "text/plain;charset=utf-8"))
 
 
@@ -73,7 +76,11 @@ class Clipboard:
 
     async def _list_types(self) -> set[str]:
         status, said = await self._run(self._commands.types)
-        types = set(said.decode(errors="replace").split()) if status == 0 else set[str]()
+        if status != 0:
+            if _GONE.search(said):
+                raise ToolError("the desktop with this clipboard is gone")
+            return set()
+        types = set(said.decode(errors="replace").split())
         if SECRET_TYPE in types:
             raise ToolError("a password manager has filled the clipboard: it is not read")
         return types
@@ -91,7 +98,8 @@ class Clipboard:
         raise ToolError("the clipboard holds something else now: read it before you paste")
 
     async def _run(self, command: Sequence[str], given: bytes | None = None) -> tuple[int, bytes]:
-        """Its exit code, and with nothing `given` what it says."""
+        """Its exit code, and with nothing `given` what it says; of the types, also why there are
+        none."""
         program = self._find_program(command[0])
         if program is None:
             package = self._commands.package
@@ -102,7 +110,7 @@ class Clipboard:
             stdin=quiet if given is None else subprocess.PIPE,
             # Who writes leaves a process behind, which would hold this open.
             stdout=subprocess.PIPE if given is None else quiet,
-            stderr=quiet,
+            stderr=subprocess.STDOUT if command is self._commands.types else quiet,
             env=self._environment,
             start_new_session=True,
         ) as process:
