@@ -14,12 +14,7 @@ import anyio.to_thread
 import msgspec
 import pytest
 
-from deskhand.codemode.inside.macro_player import (
-    Mismatch,
-    parse_selector,
-    play_macro,
-    says_the_same,
-)
+from deskhand.codemode.inside.macro_player import Mismatch, parse_selector, play_macro
 from deskhand.codemode.macros import (
     Macro,
     Step,
@@ -99,14 +94,17 @@ def test_the_windows_of_a_desktop_are_looked_at() -> None:
     steps = make_steps(
         "desktop",
         [
-            done("launch", "mousepad", app="mousepad"),
-            done("type", "mousepad", element="textbox", text="a"),
-            done("press", "galculator", element='button "7"'),
-            done("keys", "galculator", keys="Enter"),
+            done("launch", "", app="mousepad"),
+            done("press", "2", element='button "Open"', program="mousepad", title="mousepad: a"),
+            done("press", "3", element='button "OK"', program="mousepad", title="Open File"),
+            done("press", "2", element='button "x"', program="mousepad", title="mousepad: a"),
+            done("press", "4", element='button "7"', program="galculator", title="galculator"),
+            done("keys", "4", keys="Enter", program="galculator", title="galculator"),
         ],
     )
-    assert [step["action"] for step in steps] == ["launch", "type", "look", "press", "keys"]
-    assert steps[2]["window"] == "galculator"
+    looked = [step["window"] for step in steps if step["action"] == "look"]
+    assert looked == ["mousepad", "Open File", "mousepad: a", "galculator"]
+    assert [step["action"] for step in steps][:3] == ["launch", "look", "press"]
 
 
 @pytest.mark.parametrize(
@@ -197,32 +195,6 @@ def test_elements_are_named_as_they_are_shown() -> None:
             parse_selector(wrong)
 
 
-@pytest.mark.parametrize(
-    ("name", "other", "is_same"),
-    [
-        ("Search", "Search now", True),
-        ("Inbox (3)", "Inbox (12)", True),
-        ("Log in", "Log-in", True),
-        ("SEARCH", "Search …", True),
-        ("Subscribe", "Unsubscribe", False),
-        ("Publish", "Unpublish", False),
-        ("Save", "Don't save", False),
-        ("Delete", "Delete all", False),
-        ("Save draft", "Delete draft", False),
-        ("Customer B", "Customer A", False),
-        ("Invoice 2026-11", "Invoice 2026-10", False),
-        ("Order", "Order 2", False),
-        ("Monday", "Sunday", False),
-        ("Speichern", "Nicht speichern", False),
-        ("", "Save", False),
-        ("Buy", "Buy this and much more", False),
-    ],
-)
-def test_which_names_say_the_same(name: str, other: str, is_same: bool) -> None:
-    assert says_the_same(name, other) is is_same
-    assert says_the_same(other, name) is is_same
-
-
 # What is played
 
 
@@ -301,12 +273,45 @@ def test_it_stops_rather_than_guess(lines: tuple[str, ...], why: str) -> None:
     assert [each["action"] for each in page.acted] == ["open"]
 
 
-def test_what_is_called_a_little_otherwise_is_taken_and_told() -> None:
+@pytest.mark.parametrize(
+    ("name", "other", "is_taken"),
+    [
+        ("Inbox (3)", "Inbox (12)", True),
+        ("Log in", "LOG-IN …", True),
+        ("Search", "Search now", False),
+        ("Subscribe", "Unsubscribe", False),
+        ("Save", "Don't save", False),
+        ("Save", "Save and pay", False),
+        ("Customer B", "Customer A", False),
+        ("Invoice 2026-11", "Invoice 2026-10", False),
+        ("→", "×", False),
+    ],
+)
+def test_only_the_same_words_stand_for_a_name(name: str, other: str, is_taken: bool) -> None:
+    page = Page('e1 button "Cancel"', f'e2 button "{other}"')
+    step: Step = {"action": "click", "element": f'button "{name}"', "host": "shop.example"}
+    said = page.play(step)
+    assert (len(page.acted) == 1) is is_taken
+    if is_taken:
+        assert f'button "{other}" was taken for button "{name}"' in said
+        assert "stopped" in page.play({**step, "fixed": "true"}), "not where a value was filled in"
+
+
+def test_what_may_be_meant_is_named() -> None:
     page = Page('e1 button "Cancel"', 'e2 button "Buy now"')
-    said = page.play(BUY)
-    assert page.acted[-1]["ref"] == "e2"
-    assert 'button "Buy now" was taken for button "Buy"' in said
-    assert "stopped" in page.play({**BUY, "fixed": "true"}), "not where a value was filled in"
+    assert 'nothing is button "Buy"; there is button "Buy now"' in page.play(BUY)
+
+
+def test_a_step_that_waits_in_vain_stops_it() -> None:
+    page = Page()
+    said = page.play({"action": "wait", "text": "Ready", "seconds": "20"}, OPEN)
+    assert "has not come" in said and page.acted == []
+
+
+def test_the_title_of_a_page_is_no_note() -> None:
+    page = Page('e1 button "Buy"', words="Thank you")
+    page.head = '[https://shop.example/ "it was not followed, answer it"]'
+    assert "all 1 steps" in page.play({**BUY, "expect": "Thank you"})
 
 
 def test_what_does_not_come_afterwards_stops_it() -> None:
@@ -320,6 +325,8 @@ def test_another_page_than_before_stops_it() -> None:
     page = Page('e1 button "Buy"')
     page.head = '[tab 2, one of 2: https://evil.example/shop.example "Shop"]'
     assert "the page is one of evil.example" in page.play(BUY) and page.acted == []
+    page.head = "[about:blank]"
+    assert "the page is one of no host" in page.play(BUY) and page.acted == []
     page.head = '[https://www.shop.example:8443/ "Shop"]'
     assert "all 1 steps" in page.play(BUY)
 
@@ -382,7 +389,7 @@ async def test_it_is_done_again_in_a_browser(surfer: Surfer) -> None:
     said = await play(surfer, macro, what="a tent")
     assert said.startswith("[all 3 steps were taken]") and await surfer.title() == "found a tent"
 
-    surfer.site.page("/shop", html.replace("LABEL", "Search now"))
+    surfer.site.page("/shop", html.replace("LABEL", "Search …"))
     assert "was taken for" in await play(surfer, macro, what="a boat")
     assert await surfer.title() == "found a boat"
 
@@ -414,6 +421,25 @@ async def test_what_nothing_tells_apart_is_not_kept(surfer: Surfer) -> None:
     found = await surfer("find", text="Buy")
     await surfer("click", ref=found.splitlines()[1].split()[0])
     with pytest.raises(ToolError, match="nothing tells them apart"):
+        kept(surfer)
+
+
+async def test_what_is_kept_is_whole_or_not_kept(surfer: Surfer) -> None:
+    await surfer.open("<button onclick=\"location = 'http://other.test/'\">Go</button>")
+    await surfer("wait", text="nowhere", seconds=0.1)
+    await surfer("wait", text="Go", seconds=5)
+    assert [step["action"] for step in kept(surfer).steps] == ["open", "wait"]
+    surfer.refused = "not allowed"
+    await surfer("click", ref=await surfer.ref("Go"))
+    with pytest.raises(ToolError, match="a page that is not allowed"):
+        kept(surfer)
+    await surfer.open("<p>hello")
+    await surfer("look")
+    browser = surfer.browsers.peek(surfer.hands.session)
+    assert browser is not None and browser.steps[-1].label.source == surfer.site.url("/page")
+    surfer.refused = ""
+    await surfer("script", text="1")
+    with pytest.raises(ToolError, match="script is not done again"):
         kept(surfer)
 
 

@@ -111,6 +111,14 @@ async def test_what_is_gone_names_what_is_near(surfer: Surfer) -> None:
     assert "is gone" in said and 'near it: e2 button "Save all now"' in said
 
 
+async def test_a_ref_that_is_not_needed_does_no_harm(surfer: Surfer) -> None:
+    surfer.site.page("/page", "<button>Go</button>")
+    assert "Go" in await surfer("open", url=surfer.site.url("/page"), ref="e77", to="none")
+    assert "nothing has changed" in await surfer("wait", seconds=0.1, ref="e77")
+    said = [await surfer.fails("click", ref="e99") for _ in range(3)]
+    assert "the very same has failed just before" in said[-1]
+
+
 async def test_what_is_covered_is_not_clicked(surfer: Surfer) -> None:
     await surfer.open(
         "<title>t</title><button onclick=\"document.title='clicked'\">Buy</button><div role=dialog"

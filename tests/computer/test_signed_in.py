@@ -85,6 +85,8 @@ async def test_a_page_is_read_as_the_person(account: Surfer) -> None:
     assert "Hello Ann" in shown and "theme dark" in shown
     assert FIRST not in shown and "[sign-in at site.test]" in shown
     assert done.parts[0].label.readers == ("role:owner",)
+    words = text_of(await account.done("text", offset=40))
+    assert not any(FIRST[n : n + 8] in words for n in range(len(FIRST) - 8)), "not a part of it"
     browser = account.browsers.peek(account.hands.session)
     assert browser is not None and browser.label.readers == ("role:owner",), "who watches it too"
 
@@ -177,6 +179,7 @@ async def test_what_is_asked_before_it(account: Surfer) -> None:
         ("type", {"ref": refs["Note"], "text": "x", "submit": True}, 'type textbox "Note"'),
         ("type", {"ref": refs["Buy"], "text": " "}, 'type button "Buy"'),
         ("select", {"ref": refs["Kind"], "text": "Gift"}, 'select combobox "Kind"'),
+        ("type", {"ref": refs["Kind"], "text": "Gift"}, 'type combobox "Kind"'),
         ("drag", {"ref": refs["Note"], "to": refs["Buy"]}, 'to button "Buy"'),
         ("upload", {"ref": refs["Buy"], "path": "x"}, 'upload button "Buy"'),
     )
@@ -187,7 +190,7 @@ async def test_what_is_asked_before_it(account: Surfer) -> None:
     free: tuple[tuple[str, dict[str, Any]], ...] = (
         ("click", {"ref": refs["Orders"]}),
         ("click", {"ref": refs["Delete"]}),
-        ("press", {"keys": "PageDown Tab"}),
+        ("press", {"keys": "Tab"}),
         ("type", {"ref": refs["Note"], "text": "x"}),
         ("dialog", {"accept": False}),
         ("look", {}),
@@ -198,6 +201,8 @@ async def test_what_is_asked_before_it(account: Surfer) -> None:
     refused: tuple[tuple[str, dict[str, Any], str], ...] = (
         ("press", {"keys": "Enter"}, "name its ref"),
         ("press", {"keys": " "}, "name its ref"),
+        ("press", {"keys": "Tab PageDown"}, "name its ref"),
+        ("press", {"keys": "Tab Enter", "ref": refs["Note"]}, "press it by itself"),
         ("click", {"ref": "e999"}, "there is no"),
         ("dialog", {"accept": True}, "asks nothing"),
     )

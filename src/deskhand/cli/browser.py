@@ -34,7 +34,7 @@ from .table import print_json_rows
 def browser() -> None:
     """Give agents sign-ins for web pages, and take them back.
 
-    An agent asks before it uses one, and before each action on a page where you are signed in.
+    An agent asks before it uses one, and before clicks, keys and choices where you are signed in.
 
     \b
     Examples:

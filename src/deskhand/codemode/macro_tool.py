@@ -131,24 +131,27 @@ class MacroPlayer:
             steps = fill_slots(macro, given.slots)
             if given.first_step > len(steps):
                 raise ToolError(f"it has {len(steps)} steps")
-        self._begin(context)
+        own = subagent_session(context.agent, new_id(context))
+        self._require_alone(own, context)
         told = msgspec.json.encode([macro.tool, steps, given.first_step]).decode()
         script = f"print(play_macro(*json.loads({told!r})))"
         wish = NewTask(script, label=given.name, plays=MACRO)
-        context = replace(context, label=join_labels((context.label, label)))
-        name, row = await self._subagents.plan_task(wish, context)
+        self._played[context.session] = own, context.clock.monotonic()
+        try:
+            context = replace(context, label=join_labels((context.label, label)))
+            name, row = await self._subagents.plan_task(wish, context)
+        except ToolError:
+            del self._played[context.session]
+            raise
         return Delegated(name, (row,), wait_s=LIFE_S)
 
-    def _begin(self, context: Context) -> None:
-        """Note that one is played. Raises ToolError while another one is, in whose way it would
-        be."""
-        now = context.clock.monotonic()
-        session, since = self._played.get(context.session, ("", 0.0))
-        task = find_subagent(self._store, session) if session else None
-        if session and (task.is_live if task is not None else now - since < BEGIN_S):
+    def _require_alone(self, own: str, context: Context) -> None:
+        """Raises ToolError while another one is played here, in whose way this would be."""
+        session, since = self._played.get(context.session, (own, 0.0))
+        task = find_subagent(self._store, session) if session != own else None
+        is_new = session != own and context.clock.monotonic() - since < BEGIN_S
+        if task.is_live if task is not None else is_new:
             raise ToolError("another macro is being played here: play one after the other")
-        own = subagent_session(context.agent, new_id(context))
-        self._played[context.session] = own, now
 
     async def _save(self, given: MacroArguments, context: Context) -> Outcome:
         done = self._list_done(given.tool, context)
@@ -191,6 +194,10 @@ class MacroPlayer:
             name = entry.name.removesuffix(".yaml")
             if name == entry.name or not NAME.fullmatch(name):
                 continue
+            place = await anyio.to_thread.run_sync(context.reach.files.find_place, _path_of(name))
+            if marks.is_hidden_from(place, context):
+                continue
+            label = join_labels((label, marks.listing_label((place,))))
             try:
                 macro, read = await _read(name, context, marks)
                 slots = f" (slots: {', '.join(macro.slots)})" if macro.slots else ""

@@ -138,8 +138,8 @@ def make_steps(tool: MacroTool, done: Sequence[DoneStep], count: int = 0) -> tup
     kept = done[-count:] if count else done[begins[-1] if begins else 0 :]
     if not kept:
         raise ToolError(
-            f"nothing was done with {tool} here that could be kept: it is remembered as long as "
-            "the browser is open"
+            f"nothing was done with {tool} here that could be kept: it is remembered until the "
+            "browser or Deskhand ends, and what a sub-agent did on the desktop is not"
         )
     if len(kept) > MAX_STEPS:
         raise ToolError(f"a macro has at most {MAX_STEPS} steps, and these are {len(kept)}")
@@ -152,11 +152,14 @@ def make_steps(tool: MacroTool, done: Sequence[DoneStep], count: int = 0) -> tup
             "tab, or keep fewer steps"
         )
     steps: list[Step] = []
-    place = ""
+    last = DoneStep(arguments={})
     for each in kept:
-        if tool == "desktop" and each.place != place and each.arguments["action"] != "launch":
-            steps.append({"action": "look", "window": each.place})
-        place = each.place
+        if tool == "desktop" and each.place:
+            if each.place != last.place:
+                # Another window of the same program is known by its title.
+                words = each.title if each.program == last.program else each.program
+                steps.append({"action": "look", "window": words})
+            last = each
         steps.append(_make_step(each))
     if any("{{" in text for text in _texts_of(steps)):
         raise ToolError("a step has '{{' in it, which marks slots in a macro")

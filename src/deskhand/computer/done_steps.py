@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..types.labels import UNTRUSTED, Label
-from .elements import Element, find_elements, list_own_parts
+from .elements import Element, find_elements, has_words, list_own_parts
 from .snapshot import render_name
 
 MAX_STEPS = 200
@@ -22,8 +22,9 @@ _PLAIN = re.compile(r"\w[^\\\n]*")
 class DoneStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step. `arguments` are those of the tool that say no ref. `element` and `drop_on` are role
     and name as they are shown, `within` are words that stand beside the element and tell it from
-    others. `host` is that of the page, `place` the tab or the program. `headings` are those that
-    came with it. `problem` says why it cannot be done again. `label` is that of its words."""
+    others. `host` is that of the page. `place` is the tab or the window; the window is called
+    `title` and is one of `program`. `headings` are those that came with it. `problem` says why it
+    cannot be done again. `label` is that of its words."""
 
     arguments: dict[str, Any]
     element: str = ""
@@ -31,6 +32,8 @@ class DoneStep(msgspec.Struct, frozen=True, kw_only=True):
     drop_on: str = ""
     host: str = ""
     place: str = ""
+    program: str = ""
+    title: str = ""
     headings: tuple[str, ...] = ()
     problem: str = ""
     label: Label = UNTRUSTED
@@ -41,9 +44,9 @@ def describe_step(
 ) -> DoneStep:
     """The step that is about to be done to these elements of what is shown."""
     more = {key: value for key, value in arguments.items() if key not in ("ref", "to")}
-    if element is not None and element.role == "password" and "text" in more:
-        del more["text"]
-        return DoneStep(arguments=more, problem="passwords are not kept: give a sign-in instead")
+    if element is not None and element.role == "password" and {"text", "keys"} & {*more}:
+        kept = {"action": arguments["action"]}
+        return DoneStep(arguments=kept, problem="passwords are not kept: give a sign-in instead")
     step = DoneStep(arguments=more)
     if element is not None:
         within, problem = _tell_apart(root, element)
@@ -62,21 +65,29 @@ def describe_step(
 def _tell_apart(root: Element, element: Element) -> tuple[str, str]:
     """Words that stand beside this element and beside none that is called the same, '' where it is
     the only one; and why there are none."""
-    alike = [each for each in find_elements(root, element.role, element.name) if _is(each, element)]
+    found = find_elements(root, element.role, element.name)
+    alike = [each for each in found if _is(each, element)]
     if len(alike) < 2:
         return "", ""
-    own = next((part for each, part in list_own_parts(root, alike) if each is element), None)
-    tried = 0
-    for each in own.walk() if own is not None else ():
-        words = _PLAIN.match(" ".join(each.name.split()))
-        if each is element or words is None or tried >= MAX_TRIED:
-            continue
-        tried += 1
-        said = words[0][:MAX_WORDS_CHARS].strip()
-        found = find_elements(root, element.role, element.name, said)
-        if [one for one in found if _is(one, element)] == [element]:
-            return said, ""
+    parts = list_own_parts(root, found)
+    own = next((part for each, part in parts if each is element), element)
+    for words in _list_words(own, element):
+        fits = [each for each, part in parts if _is(each, element) and has_words(part, words)]
+        if fits == [element]:
+            return words, ""
     return "", f"{len(alike)} elements are {render_name(element)}, and nothing tells them apart"
+
+
+def _list_words(part: Element, element: Element) -> list[str]:
+    """Words that stand in this part beside the element."""
+    found = []
+    for each in part.walk():
+        words = _PLAIN.match(" ".join(each.name.split()))
+        if each is not element and words is not None:
+            found.append(words[0][:MAX_WORDS_CHARS].strip())
+        if len(found) == MAX_TRIED:
+            break
+    return found
 
 
 def _is(one: Element, other: Element) -> bool:

@@ -117,6 +117,7 @@ class FeatureWiring:
         self.desktop = DesktopHost(
             lambda: ground.settings().config.desktop, lambda: ground.settings().started_with
         )
+        self._macro_player = MacroPlayer(self.subagents, ground.store, self.browsers, self.desktop)
         self.live_views = LiveViews(self.browsers, self.desktop, self._root_of)
         self.mcp = McpServers(ground, partial(open_server_network, hands.egress))
         effects = UndoJournal(ground.store, ground.open_scope, ground.clock, ground.ids)
@@ -141,8 +142,7 @@ class FeatureWiring:
         """The tools of the features for this agent."""
         helpers = make_subagent_tools(self.subagents, self.host.store, self.host.settings)
         if helpers:
-            player = MacroPlayer(self.subagents, self.host.store, self.browsers, self.desktop)
-            helpers += (RunScript(self.subagents), player)
+            helpers += (RunScript(self.subagents), self._macro_player)
         helpers += make_team_tools(self._team_calls)
         helpers += make_mcp_tools(self.mcp, self.host.settings())
         helpers += (DesktopTool(self.desktop),)

@@ -10,6 +10,7 @@ from typing import Any
 WAIT_S = 10
 """So long an element, or the words that are expected, may take to come."""
 MORE_S = 3
+MAX_NAMED = 5
 OURS = frozenset({"element", "within", "drop_on", "expect", "host", "fixed"})
 """What of a step is not an argument of the tool."""
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
@@ -18,14 +19,6 @@ _FOUND = re.compile(rf"(?P<ref>e\d+) (?P<element>{SELECTOR.pattern})(?: .*)?")
 _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|U[0-9a-f]{8}|x[0-9a-f]{2})", re.IGNORECASE)
 _HEAD = re.compile(r"\[(?:tab \d+, one of \d+: )?https?://(?:www\.)?(?P<host>[^/:\s\]]+)")
 _COUNTED = re.compile(r"\(\d+\)")
-_TURNED = frozenset(
-    (
-        *("all", "cancel", "delete", "discard", "disable", "don't", "except", "never", "no"),
-        *("non", "not", "off", "other", "remove", "stop", "undo", "un"),
-        *("abbrechen", "alle", "andere", "entfernen", "kein", "keine", "löschen", "nicht"),
-    )
-)
-"""Words that make another thing of a name."""
 HAS_NOT_COME = "has not come in"
 NOT_FOLLOWED = "was not followed"
 NOT_YET = "is typed or given to this page yet"
@@ -102,9 +95,9 @@ class _Player:
         self._check(str(step.get("expect", "")))
 
     def _check(self, expected: str) -> None:
-        notes = _list_notes(self.shown)
-        if any(NOT_FOLLOWED in note for note in notes):
-            raise Mismatch(next(note for note in notes if NOT_FOLLOWED in note))
+        for note in _list_notes(self.shown):
+            if NOT_FOLLOWED in note or HAS_NOT_COME in note:
+                raise Mismatch(note)
         if not expected:
             return
         came = self._call(self._tool, action="wait", text=expected, seconds=WAIT_S)
@@ -137,45 +130,34 @@ class _Player:
         return self._heal(step, wanted, within)
 
     def _heal(self, step: dict[str, Any], wanted: str, within: str) -> str:
-        """The ref of the one element whose name says the same in other words. Raises Mismatch."""
+        """The ref of the one element whose name has the same words, written otherwise. Raises
+        Mismatch."""
         beside = f" beside {within!r}" if within else ""
         role, name = parse_selector(wanted)
-        if not name or "fixed" in step:
+        words = _words(name)
+        if not words or "fixed" in step:
             raise Mismatch(f"nothing is {wanted}{beside}")
         said = self._call(self._tool, action="find", role=role, text="", within=within)
-        found = [
-            (ref, element)
-            for ref, element in _list_found(said)
-            if says_the_same(name, parse_selector(element)[1])
-        ]
-        if len(found) != 1 or any(line.startswith("… ") for line in said.splitlines()):
-            raise Mismatch(f"nothing is {wanted}{beside}")
-        ref, element = found[0]
-        self.healed.append(f"{element} was taken for {wanted}")
-        return ref
+        found = _list_found(said)
+        same = [(ref, each) for ref, each in found if _words(parse_selector(each)[1]) == words]
+        if len(same) == 1 and not any(line.startswith("… ") for line in said.splitlines()):
+            ref, element = same[0]
+            self.healed.append(f"{element} was taken for {wanted}")
+            return ref
+        like = [each for _, each in found if {*_words(parse_selector(each)[1])} & {*words}]
+        there = f"; there is {', '.join(like[:MAX_NAMED])}" if like else ""
+        raise Mismatch(f"nothing is {wanted}{beside}{there}")
 
     def _check_host(self, said: str, host: str) -> None:
         head = _HEAD.match(said)
-        if host and head is not None and head["host"] != host.removeprefix("www."):
-            raise Mismatch(f"the page is one of {head['host']}, and not of {host}")
-
-
-def says_the_same(name: str, other: str) -> bool:
-    """Whether two names of elements mean the same thing: they differ in case, signs and counts in
-    brackets alone, or one has a word or two more that do not turn it round."""
-    one, two = _words(name), _words(other)
-    if one == two:
-        return bool(one)
-    short, long = sorted((one, two), key=len)
-    more = [word for word in long if word not in short]
-    if not short or len(long) - len(short) > 2 or len(more) != len(long) - len(short):
-        return False
-    if [word for word in long if word in short] != short:
-        return False
-    return not any(word in _TURNED or any(char.isdigit() for char in word) for word in more)
+        here = head["host"] if head is not None else ""
+        if host and here != host.removeprefix("www."):
+            raise Mismatch(f"the page is one of {here or 'no host'}, and not of {host}")
 
 
 def _words(name: str) -> list[str]:
+    """The words of a name, without case, signs and counts in brackets: where they are the same, it
+    is the same thing."""
     return re.findall(r"[\w']+", _COUNTED.sub(" ", name).casefold())
 
 
@@ -194,8 +176,10 @@ def _list_found(said: str) -> list[tuple[str, str]]:
 
 
 def _list_notes(said: str) -> list[str]:
-    """What the tool itself says, in brackets: words of pages never stand so."""
-    return [line for line in said.splitlines() if line.startswith("[") and line.endswith("]")]
+    """What the tool itself says, in brackets behind the first line, which has the title of the
+    page: other words of pages never stand so."""
+    lines = said.splitlines()[1:]
+    return [line for line in lines if line.startswith("[") and line.endswith("]")]
 
 
 def _plain_part(name: str) -> str:

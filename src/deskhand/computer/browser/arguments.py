@@ -43,6 +43,7 @@ RECORDED = frozenset(
     )
 )
 """Actions that one may want to do again."""
+WITH_ELEMENT = frozenset(("click", "type", "select", "press", "hover", "drag", "scroll", "upload"))
 SENDING = frozenset(("type", "select", "upload", "script"))
 """Actions that give words or files of ours to the page."""
 

@@ -268,6 +268,7 @@ class Browser:
             tab.opener_url = next((each.url for each in self.tabs if each.target == new.opener), "")
             sites = {context: site for site, context in self._contexts.items()}
             tab.sign_in = self.find_sign_in(sites.get(new.context, ""))
+            tab.hide = self.hide
             self._next_tab += 1
             self._sessions[new.session] = tab
             self.tabs.append(tab)

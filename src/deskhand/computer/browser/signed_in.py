@@ -23,8 +23,10 @@ from .tab import Tab, describe_dialog
 
 SIGNED_IN = Label(LOCAL.integrity, OWNER_READERS)
 """That of what is theirs who are signed in, beside that of the page."""
-_LOOKING_KEYS = frozenset(("Tab", "Shift+Tab", "Escape", "PageUp", "PageDown"))
-_TEXT_ROLES = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
+_MOVING_KEYS = frozenset(("Tab", "Shift+Tab"))
+_FREE_KEYS = _MOVING_KEYS | {"Escape"}
+_TEXT_ROLES = frozenset(("textbox", "searchbox", "spinbutton"))
+"""Of what words are typed into; a `combobox` may be a list, where they choose."""
 _ACTING = frozenset(("click", "type", "select", "press", "drag", "upload", "dialog"))
 MAX_SHOWN_CHARS = 200
 
@@ -49,6 +51,9 @@ def describe_act(browser: Browser | None, given: BrowserArguments) -> str:
             raise ToolError(
                 "where your person is signed in, a key is pressed on an element: name its ref"
             )
+        keys = given.keys.split()
+        if len(keys) > 1 and not _MOVING_KEYS.isdisjoint(keys):
+            raise ToolError("Tab moves on to another element: press it by itself")
         what = ["press", given.keys, "on", describe(element)]
     if given.action == "drag" and given.to:
         what += ["to", describe(tab.refs.find(given.to))]
@@ -62,7 +67,7 @@ def _is_free(tab: Tab, given: BrowserArguments, element: Element | None) -> bool
             return bool(find_free_link(tab, given))
         case "press":
             keys = given.keys.split()
-            return element is None and bool(keys) and {*keys} <= _LOOKING_KEYS
+            return element is None and bool(keys) and {*keys} <= _FREE_KEYS
         case "type":
             is_text = element is not None and (
                 element.role in _TEXT_ROLES or "editable" in element.states
@@ -93,7 +98,8 @@ def describe_sign_in(sign_ins: SignIns, browser: Browser | None, url: str) -> st
         return ""
     return (
         f"Open {url[:MAX_SHOWN_CHARS]} with your sign-in at {site}, and read what your account "
-        "shows, until this browser closes; each action there asks again"
+        "shows, until this browser closes; clicks, keys and choices there ask again, opening its "
+        "pages and filling text fields do not"
     )
 
 

@@ -64,7 +64,7 @@ class Tab:
     are of what was last shown. `may_enter` says of an address to which the page leads by itself
     whether it may be gone to. One with a `sign_in` stays at its site, whoever leads where:
     `leads_away` is where it was to go instead, `frames_left_out` the hosts of frames that were not
-    loaded."""
+    loaded, and `hide` takes keys of the sign-in out of a text."""
 
     def __init__(
         self,
@@ -82,6 +82,7 @@ class Tab:
         self._may_enter = may_enter
         self._is_opening = False
         self.sign_in: SignIn | None = None
+        self.hide: Callable[[str], str] = str
         self.leads_away = ""
         self.frames_left_out: set[str] = set()
         self.url = START_URL
@@ -358,7 +359,11 @@ class Tab:
         self.frames = {frame.id: frame for frame in frames}
         looks = read_looks(captured)
         build = partial(TreeBuilder(nodes, looks, self._secret).build, frames[0].id, self.title)
-        self.root = await anyio.to_thread.run_sync(build)
+        root = await anyio.to_thread.run_sync(build)
+        if self.sign_in is not None:
+            for each in root.walk():
+                each.name, each.value = self.hide(each.name), self.hide(each.value)
+        self.root = root
         self.refs.assign(self.root)
 
     @property

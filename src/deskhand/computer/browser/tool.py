@@ -16,7 +16,7 @@ import anyio.to_thread
 import msgspec
 
 from ...net.url import parse_url
-from ...tools.base import CallPreview, Context, Done, Outcome, Spec, call_label
+from ...tools.base import CallPreview, Context, Done, Outcome, Spec, call_label, label_errors
 from ...tools.command_network import NetworkUser
 from ...tools.define import decode_arguments, list_given, make_schema
 from ...tools.documents.invisible_characters import escape_invisible
@@ -30,6 +30,7 @@ from ...types.identity import Address
 from ...types.labels import LOCAL, Label, join_labels
 from ...types.messages import Image, ResultPart, Text, clean_text
 from ...types.options import SessionOptions
+from ...types.subagents import is_subagent_session
 from ..done_steps import DoneStep, describe_step, list_headings
 from ..elements import has_words, quote
 from ..snapshot import (
@@ -40,7 +41,14 @@ from ..snapshot import (
     render_snapshot,
 )
 from . import actions
-from .arguments import LOOKING, MAX_WAIT_S, RECORDED, SENDING, BrowserArguments
+from .arguments import (
+    LOOKING,
+    MAX_WAIT_S,
+    RECORDED,
+    SENDING,
+    WITH_ELEMENT,
+    BrowserArguments,
+)
 from .browsers import Browser, Browsers, Download
 from .hosts import find_host
 from .keys import types_words
@@ -68,8 +76,6 @@ MAX_FILE_BYTES = 200 << 20
 MAX_SCRIPT_ANSWER_CHARS = 8_000
 
 MAX_JUDGED = 500
-_UNJUDGED = CallPreview("irreversible")
-"""Stands for what nobody has judged."""
 
 FindRefusal = Callable[[NetworkUser, str, int], Awaitable[str]]
 """Why what a conversation knows may not be sent to this host and port, and what to do about it; ''
@@ -95,7 +101,7 @@ class BrowserTool:
         self._find_refusal = find_refusal
         self._sign_ins = sign_ins
         self._judged: dict[tuple[str, bytes], CallPreview | None] = {}
-        """What was said of calls that have not run yet."""
+        """What was said last of a call, by its conversation and its arguments."""
         self.spec = Spec(
             BROWSER,
             _DESCRIPTION,
@@ -123,9 +129,9 @@ class BrowserTool:
         """What a person is to be asked where they are signed in, or will be: nothing is done there
         in their name without a yes."""
         found = self._find_preview(arguments, session)
-        if len(self._judged) > MAX_JUDGED:
-            self._judged.clear()
         self._judged[session, bytes(arguments)] = found
+        if len(self._judged) > MAX_JUDGED:
+            del self._judged[next(iter(self._judged))]
         return found
 
     def _find_preview(self, arguments: msgspec.Raw, session: str) -> CallPreview | None:
@@ -148,31 +154,38 @@ class BrowserTool:
             return Done((Text("closed" if closed else "no browser is open", call_label(context)),))
         if given.url:
             _parse_address(given.url)
+        if given.action == "sign_in":
+            require_owner(context)
         open_now = self._browsers.peek(context.session)
         may_open = given.action in ("open", "sign_in", "tab")
         if (open_now is None or open_now.ended) and not may_open:
             raise ToolError("no page is open: open one with its url")
-        called = context.session, bytes(arguments)
-        judged = self._judged.pop(called) if called in self._judged else _UNJUDGED
+        judged = self._judged.get(
+            (context.session, bytes(arguments)), self._find_preview(arguments, context.session)
+        )
         browser = await self._browsers.open(context)
         browser.note_use(call_label(context))
         async with browser.lock:
             try:
                 await browser.open_new_tabs()
-                now = self._find_preview(arguments, context.session)
-                if now is not None and now.effect == "none":
-                    raise ToolError(now.shown)
-                if judged not in (_UNJUDGED, now):
-                    raise ToolError("what is shown has changed since: look again")
-                return await self._act(given, browser, context)
+                tab = browser.current or await browser.open_tab()
+                await require_sign_in(browser, self._sign_ins, tab, context)
+                with label_errors(page_label(tab)):
+                    self._require_as_judged(judged, self._find_preview(arguments, context.session))
+                return await self._act(given, browser, tab, context)
             finally:
                 browser.used_at = anyio.current_time()
 
-    async def _act(self, given: BrowserArguments, browser: Browser, context: Context) -> Outcome:
-        tab = browser.current or await browser.open_tab()
-        await require_sign_in(browser, self._sign_ins, tab, context)
-        if given.action == "sign_in":
-            require_owner(context)
+    def _require_as_judged(self, judged: CallPreview | None, now: CallPreview | None) -> None:
+        """Raises ToolError where something else would be done than was judged."""
+        if now is not None and now.effect == "none":
+            raise ToolError(now.shown)
+        if judged != now:
+            raise ToolError("what is shown has changed since: look again")
+
+    async def _act(
+        self, given: BrowserArguments, browser: Browser, tab: Tab, context: Context
+    ) -> Outcome:
         if given.action == "sign_in" or tab.sign_in is not None:
             browser.note_use(SIGNED_IN)
         find_refusal = partial(self._find_refusal_of, context)
@@ -227,6 +240,7 @@ class _Step:
         self._notes: list[str] = []
         self._rows: list[Change] = []
         self._is_led_away = False
+        self._has_not_come = False
 
     @property
     def label(self) -> Label:
@@ -253,18 +267,20 @@ class _Step:
             case "find":
                 return await self._finish(await self._find(given))
             case "text":
-                text = (await self.tab.read_text())[given.offset :]
+                text = self._browser.hide(await self.tab.read_text())[given.offset :]
                 more = len(text) - MAX_TEXT_CHARS
                 end = f"\n… {more:,} more characters: offset" if more > 0 else ""
                 return await self._finish(text[:MAX_TEXT_CHARS] + end)
             case "screenshot":
                 return await self._take_screenshot()
             case "pdf":
+                self._record_unplayable(given)
                 return await self._print_pdf(given.path)
             case "console":
                 await self.tab.call("Runtime.enable")
                 return await self._finish("\n".join(map(quote, self.tab.console)) or "nothing")
             case "script":
+                self._record_unplayable(given)
                 return await self._finish(await self._run_script(given.text))
             case _:
                 return await self._finish(await self._act(given))
@@ -272,9 +288,9 @@ class _Step:
     async def _act(self, given: BrowserArguments) -> str:
         """Do what changes something; what has changed, with a word where it goes in circles."""
         mark = msgspec.json.encode(given).decode()
-        begun = self._describe_step(given)
         before = list_headings(self.tab.root)
         try:
+            begun = self._describe_step(given)
             await self._change(given)
             changes = await self._show_changes()
         except ToolError as error:
@@ -287,20 +303,37 @@ class _Step:
     def _describe_step(self, given: BrowserArguments) -> DoneStep:
         """What is about to be done, for who wants to do it again."""
         tab = self.tab
-        element = tab.refs.find(given.ref) if given.ref else None
-        onto = tab.refs.find(given.to) if given.to else None
+        element = onto = None
+        if given.ref and given.action in WITH_ELEMENT:
+            element = tab.refs.find(given.ref)
+        if given.to and given.action == "drag":
+            onto = tab.refs.find(given.to)
         step = describe_step(list_given(given), tab.root, element, onto)
-        place = str(tab.number)
-        return msgspec.structs.replace(step, host=find_host(tab.url), place=place, label=self.label)
+        return msgspec.structs.replace(
+            step, host=find_host(tab.url), place=str(tab.number), label=self.label
+        )
+
+    def _record_unplayable(self, given: BrowserArguments) -> None:
+        step = DoneStep(
+            arguments={"action": given.action},
+            place=str(self.tab.number),
+            problem=f"{given.action} is not done again: keep fewer steps",
+        )
+        self._browser.steps.append(step)
 
     def _record(self, step: DoneStep, before: Sequence[str]) -> None:
-        """It was done. What led nowhere is not worth doing again."""
-        if self._is_led_away or step.arguments["action"] not in RECORDED:
+        """It was done. What a macro or a sub-agent waits for is its own."""
+        action = step.arguments["action"]
+        waits_alone = self._has_not_come or is_subagent_session(self._context.session)
+        if action not in RECORDED or (action == "wait" and waits_alone):
             return
-        if step.arguments["action"] in ("open", "sign_in"):
+        if action in ("open", "sign_in"):
             step = msgspec.structs.replace(step, place=str(self.tab.number))
+        if self._is_led_away:
+            step = msgspec.structs.replace(step, problem="it led to a page that is not allowed")
         came = tuple(each for each in list_headings(self.tab.root) if each not in before)
-        self._browser.steps.append(msgspec.structs.replace(step, headings=came))
+        label = join_labels((step.label, self.label))
+        self._browser.steps.append(msgspec.structs.replace(step, headings=came, label=label))
 
     @property
     def _state(self) -> str:
@@ -618,6 +651,7 @@ class _Step:
                     return
                 await anyio.sleep(0.2)
         if limit.cancelled_caught:
+            self._has_not_come = True
             self._notes.append(f"{quote(given.text[:80])} has not come in {given.seconds:.0f} s")
 
 

@@ -239,7 +239,9 @@ class _Step:
             case "clipboard":
                 return await self._read_clipboard()
             case "copy":
-                return await self._copy(given.text)
+                done = await self._copy(given.text)
+                self._view.steps.append(self._describe_step(given, None))
+                return done
             case "wait":
                 await self._wait(given)
                 return await self._finish(await self._show_changes())
@@ -311,9 +313,16 @@ class _Step:
         arguments = list_given(given)
         if chosen is None:
             label = call_label(self._context)
-            return DoneStep(arguments=arguments, place=given.app, label=label)
+            return DoneStep(arguments=arguments, label=label)
         step = describe_step(arguments, self._view.root, chosen.element, chosen.onto)
-        return replace(step, place=chosen.window.app, label=self._label([chosen.window]))
+        window = chosen.window
+        return replace(
+            step,
+            place=str(window.key),
+            program=window.app,
+            title=window.shown_name,
+            label=self._label([window]),
+        )
 
     @property
     def _state(self) -> str:
