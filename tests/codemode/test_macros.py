@@ -284,7 +284,7 @@ def test_it_stops_rather_than_guess(lines: tuple[str, ...], why: str) -> None:
         ("Save", "Save and pay", False),
         ("Customer B", "Customer A", False),
         ("Invoice 2026-11", "Invoice 2026-10", False),
-        ("→", "×", False),
+        ("→", "←", False),
     ],
 )
 def test_only_the_same_words_stand_for_a_name(name: str, other: str, is_taken: bool) -> None:

@@ -62,7 +62,7 @@ def test_a_sign_in_is_deleted_in_the_settings(page: Page, desk: Desk) -> None:
     page.goto("/#/settings/approvals")
     row = page.get_by_role("listitem").filter(has_text="shop.test")
     expect(row).to_contain_text("given on Sep")
-    expect(row).to_contain_text("your account, asked for each time")
+    expect(row).to_contain_text("asks before it is used")
     row.get_by_role("button", name="Delete").click()
     row.get_by_role("button", name="Yes, delete it").click()
     expect(row).to_have_count(0)

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from ..computer.browser.sign_in_window import take_sign_in
+from ..computer.browser.sign_in_window import require_screen, take_sign_in
 from ..computer.browser.sign_ins import MAX_FILE_BYTES, SignIn, SignIns, parse_site, read_exported
 from ..config.clock import SystemClock
 from ..config.config import Settings
@@ -90,6 +90,7 @@ def _open_window(settings: Settings, address: str, site: str) -> SignIn:
     program = find_browser()
     if not program:
         fail(f"Chromium is not installed on this machine: {INSTALL_COMMAND}", FAILED)
+    require_screen(settings.started_with)
     url = address if "://" in address else f"https://{address}"
     click.echo(f"Sign in at {site} in the window that opens, and close it when you are done.")
     now = SystemClock().now()

@@ -57,8 +57,7 @@ async def take_sign_in(
 ) -> SignIn:
     """Open a browser without a past at this address, and wait until its window is closed. Raises
     ConfigError where there is no screen, or nobody has signed in."""
-    if not (environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")):
-        raise ConfigError(NO_SCREEN)
+    require_screen(environment)
     if os.geteuid() == 0 and "--no-sandbox" not in flags:
         raise ConfigError("Chromium opens no window for root: use another account")
     profile = await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="deskhand-sign-in-"))
@@ -81,6 +80,12 @@ async def take_sign_in(
     if not window.was_open:
         raise ConfigError(f"{program} ended before it showed a window: try to start it yourself")
     return make_sign_in(site, window.cookies, window.origins.values(), now)
+
+
+def require_screen(environment: Mapping[str, str]) -> None:
+    """Raises ConfigError where no window can be opened."""
+    if not (environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")):
+        raise ConfigError(NO_SCREEN)
 
 
 class _Window:

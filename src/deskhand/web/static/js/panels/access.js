@@ -153,9 +153,9 @@ function drawSignIn(one, revoke) {
     <li key=${`sign-in ${one.site}`}>
       <span class="grow">
         <code>${one.site}</code>
-        <span class="small muted">${given}</span>
+        <span class="small muted">${[given, t("asks before it is used")].join(" · ")}</span>
       </span>
-      <span class="tag">${t("your account, asked for each time")}</span>
+      <span class="tag">${t("your account")}</span>
       <${ConfirmButton}
         label=${t("Delete")}
         confirm=${t("Yes, delete it")}
