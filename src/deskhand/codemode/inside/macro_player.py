@@ -23,7 +23,7 @@ HAS_NOT_COME = "has not come in"
 NOT_FOLLOWED = "was not followed"
 NOT_YET = "is typed or given to this page yet"
 ANSWER_IT = "answer it"
-"""What the tools say (see `computer.browser.tool`)."""
+"""What the tools say (see `computer.browser.step`)."""
 
 WHAT_NEXT = (
     "The steps before it were taken: do not repeat them. Look at what is shown and go on yourself, "
