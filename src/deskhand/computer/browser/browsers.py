@@ -28,7 +28,7 @@ from ..repeats import RepeatWatch
 from .hosts import find_host, is_beneath
 from .launch import DOWNLOADS, UPLOADS, make_command
 from .protocol import WRONG_SHAPES, BrowserGone, CommandRefused, Protocol
-from .sign_ins import Cookie, SignIn, cookies_of_chromium
+from .sign_ins import MIN_KEY_CHARS, Cookie, SignIn, cookies_of_chromium
 from .tab import POLL_S, Tab, wait_until
 
 IDLE_S = 600.0
@@ -329,6 +329,8 @@ class Browser:
 
     def hide(self, text: str) -> str:
         """The text without the keys that sign-ins consist of."""
+        if len(text) < MIN_KEY_CHARS:
+            return text  # as most names of elements are
         for site, keys in self._hidden.items():
             for key in keys:
                 text = text.replace(key, f"[sign-in at {site}]")

@@ -28,7 +28,8 @@ MAX_FILE_BYTES = 4 << 20
 MAX_HIDDEN = 200
 MAX_STORED_CHARS = 1 << 20
 """Of what the pages of one origin keep."""
-_KEY = re.compile(r"(?=[^ ]*[0-9])(?=[^ ]*[A-Za-z])(?!https?:|[{\[])[!-~]{20,500}")
+MIN_KEY_CHARS = 20
+_KEY = re.compile(rf"(?=[^ ]*[0-9])(?=[^ ]*[A-Za-z])(?!https?:|[{{\[])[!-~]{{{MIN_KEY_CHARS},500}}")
 """What looks like a key: a shorter or plainer value is a setting, and may be any word of a page."""
 _SAME_SITE = ("Strict", "Lax", "None")
 _COOKIE_LINE_FIELDS = 7
