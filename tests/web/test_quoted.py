@@ -139,6 +139,14 @@ ASKED: dict[str, Sequence[dict[str, Any]]] = {
     "todo_list": [{}],
     "spawn_agent": [],  # a model says what comes of it
     "run_script": [],  # see test_team_labels.py
+    "macro": [
+        {"action": "list"},
+        {"action": "run", "name": "evil", "slots": {"other": "x"}},
+        {"action": "run", "name": "evil"},
+        {"action": "run", "name": "wrong"},
+        {"action": "run", "name": "nothing"},
+        {"action": "save", "name": "evil"},
+    ],
     "mcp": [{"action": "list"}],
     "mcp_read": [{"server_name": "nothing", "action": "prompts"}],
     "subagents": [{"action": "list"}, {"action": "agents"}, {"action": "status", "id": "nothing"}],
@@ -154,6 +162,10 @@ ASKED: dict[str, Sequence[dict[str, Any]]] = {
     "run_program": [],  # says what was rehearsed
 }
 """What each tool is asked in a conversation that has read nothing."""
+MACROS = {
+    "evil.yaml": f"tool: browser\nabout: {WORDS}\nslots: {{a: x}}\nsteps: [{{action: {WORDS}}}]\n",
+    "wrong.yaml": f"tool: browser\nsteps: [{{action: click, element: x, {WORDS}: [a]}}]\n",
+}
 
 
 async def _job_has_read(caller: Caller, served: Served) -> None:
@@ -174,6 +186,10 @@ async def _stored(caller: Caller, served: Served, home: Path) -> dict[str, str]:
     (folder / "skills" / "evil").mkdir(parents=True)
     (folder / "skills" / "evil" / "SKILL.md").write_text(SKILL)
     await mark(served, folder / "skills" / "evil" / "SKILL.md")
+    (folder / "macros").mkdir()
+    for name, text in MACROS.items():
+        (folder / "macros" / name).write_text(text)
+        await mark(served, folder / "macros" / name)
     await _job_has_read(caller, served)
     found = await caller.does(served.owner, "o1", *STORED)
     texts = [said(each) for each in found]
@@ -226,6 +242,7 @@ async def test_no_tool_quotes_what_was_stored_without_its_label(tmp_path: Path) 
             "process",
             "list_changes",
             "manage_tasks",
+            "macro",
         } <= quoted
 
 
