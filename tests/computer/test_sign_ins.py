@@ -17,8 +17,8 @@ from deskhand.cli.root import cli
 from deskhand.computer.browser.sign_in_window import take_sign_in
 from deskhand.computer.browser.sign_ins import (
     Cookie,
-    SignIn,
     SignIns,
+    SiteSignIn,
     StoredItem,
     StoredOrigin,
     make_sign_in,
@@ -65,7 +65,7 @@ LINES = (
 
 def test_a_storage_state_is_read() -> None:
     found = read_exported(json.dumps(STATE).encode(), "shop.example.org", 5.0)
-    assert found == SignIn(
+    assert found == SiteSignIn(
         (
             Cookie("sid", "a1b2", ".example.org", "/", 1893456000.5, True, True, "Lax"),
             Cookie("host", "x", "shop.example.org"),
@@ -149,11 +149,11 @@ def test_what_is_no_site(text: str) -> None:
 
 
 def test_where_it_holds() -> None:
-    encrypted = SignIn((Cookie("s", "v", "example.org", secure=True),), (), "example.org")
+    encrypted = SiteSignIn((Cookie("s", "v", "example.org", secure=True),), (), "example.org")
     assert encrypted.holds_at("https://shop.example.org/x")
     for url in ("http://example.org/", "https://example.org.evil.test/", "https://org/", "about:"):
         assert not encrypted.holds_at(url)
-    plain = SignIn((Cookie("s", "v", "example.org"),), (), "example.org")
+    plain = SiteSignIn((Cookie("s", "v", "example.org"),), (), "example.org")
     assert plain.holds_at("http://example.org/") and not plain.holds_at("ftp://example.org/")
 
 
@@ -184,14 +184,14 @@ def test_what_is_kept_is_what_was_given(
     at: float,
 ) -> None:
     kept = SignIns(tmp_path_factory.getbasetemp() / "sign_ins")
-    given = SignIn(tuple(cookies), tuple(origins), "example.org", at)
+    given = SiteSignIn(tuple(cookies), tuple(origins), "example.org", at)
     kept.save(given)
     assert kept.load("example.org") == given
 
 
 def test_others_never_read_it(tmp_path: Path) -> None:
     kept = SignIns(tmp_path / "sign_ins")
-    kept.save(SignIn((Cookie("s", "secret-value", "example.org"),), (), "example.org", 1.0))
+    kept.save(SiteSignIn((Cookie("s", "secret-value", "example.org"),), (), "example.org", 1.0))
     (path,) = (tmp_path / "sign_ins").glob("*.json")
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
@@ -205,33 +205,33 @@ def test_the_nearest_one_is_found(tmp_path: Path) -> None:
     kept = SignIns(tmp_path)
     assert kept.find_site("https://example.org/") == ""
     for site in ("example.org", "shop.example.org"):
-        kept.save(SignIn((), (), site, 1.0))
+        kept.save(SiteSignIn((), (), site, 1.0))
     assert kept.find_site("https://example.org/x") == "example.org"
     assert kept.find_site("https://www.shop.example.org/x") == "shop.example.org"
     assert kept.find_site("https://example.org.evil.test/") == ""
 
 
 def test_what_two_browsers_renew_is_kept_of_both() -> None:
-    def make(a: str, b: str, c: str = "") -> SignIn:
+    def make(a: str, b: str, c: str = "") -> SiteSignIn:
         cookies = [Cookie(n, v, "x.test") for n, v in (("a", a), ("b", b), ("c", c)) if v]
-        return SignIn(tuple(cookies), (), "x.test", 1.0)
+        return SiteSignIn(tuple(cookies), (), "x.test", 1.0)
 
     before = make("1", "1", "1")
     stored = merge_sign_ins(before, before, make("2", "1", "1"))
     assert stored == make("2", "1", "1")
     assert merge_sign_ins(stored, before, make("1", "2")) == make("2", "2"), "c was deleted"
     origin = StoredOrigin("https://x.test", (StoredItem("k", "v"),))
-    merged = merge_sign_ins(stored, before, SignIn(before.cookies, (origin,), "x.test", 1.0))
+    merged = merge_sign_ins(stored, before, SiteSignIn(before.cookies, (origin,), "x.test", 1.0))
     assert merged.origins == (origin,) and merged.cookies == stored.cookies
 
 
 def test_what_was_taken_back_is_not_renewed(tmp_path: Path) -> None:
     kept = SignIns(tmp_path)
-    given = SignIn((Cookie("s", "1", "x.test"),), (), "x.test", 1.0)
+    given = SiteSignIn((Cookie("s", "1", "x.test"),), (), "x.test", 1.0)
     kept.renew(given, given)
     assert kept.list_sites() == []
-    kept.save(SignIn((), (), "x.test", 2.0))
-    kept.renew(given, SignIn((Cookie("s", "2", "x.test"),), (), "x.test", 1.0))
+    kept.save(SiteSignIn((), (), "x.test", 2.0))
+    kept.renew(given, SiteSignIn((Cookie("s", "2", "x.test"),), (), "x.test", 1.0))
     assert kept.load("x.test").cookies == ()
 
 
@@ -239,7 +239,7 @@ def test_what_is_too_large_is_refused_before_it_is_kept(tmp_path: Path) -> None:
     kept = SignIns(tmp_path)
     large = StoredOrigin("https://x.test", (StoredItem("k", "x" * (5 << 20)),))
     with pytest.raises(ConfigError, match="larger than 4 MB"):
-        kept.save(SignIn((), (large,), "x.test", 1.0))
+        kept.save(SiteSignIn((), (large,), "x.test", 1.0))
     assert kept.list_sites() == []
 
 
@@ -258,7 +258,7 @@ def test_what_is_too_large_is_refused_before_it_is_kept(tmp_path: Path) -> None:
     ],
 )
 def test_what_looks_like_a_key(value: str, is_key: bool) -> None:
-    found = SignIn((Cookie("c", value, "x.test"),), (), "x.test").list_keys()
+    found = SiteSignIn((Cookie("c", value, "x.test"),), (), "x.test").list_keys()
     assert (found == [value]) is is_key
 
 
@@ -310,7 +310,7 @@ async def test_a_person_signs_in_in_a_window() -> None:
     flags = ["--disable-gpu", f"--host-resolver-rules=MAP site.test {PUBLIC}"]
     if os.geteuid() == 0:
         flags.append("--no-sandbox")
-    found: list[SignIn] = []
+    found: list[SiteSignIn] = []
     async with LocalSite() as site, open_desk() as desk, anyio.create_task_group() as tasks:
         site.page("/login", html)
         url, program = site.url("/login"), find_browser()

@@ -12,7 +12,7 @@ import pytest
 from anyio.abc import SocketStream
 from msgspec.structs import replace
 
-from deskhand.computer.browser.sign_ins import Cookie, SignIn, SignIns, StoredItem, StoredOrigin
+from deskhand.computer.browser.sign_ins import Cookie, SignIns, SiteSignIn, StoredItem, StoredOrigin
 from deskhand.runtime.app import OWNER as OWNER_PRINCIPAL
 from deskhand.testing.site import plain
 from deskhand.testing.temporary_home import TemporaryHome, results, until, wait_for
@@ -60,7 +60,7 @@ def account(surfer: Surfer) -> Surfer:
     site.page("/login", "<h1>Sign in</h1>")
     site.page("/away", "<h1>Away</h1>")
     surfer.sign_ins.save(
-        SignIn(
+        SiteSignIn(
             (Cookie("sid", FIRST, site.host),),
             (StoredOrigin(f"http://{site.host}:{site.port}", (StoredItem("theme", "dark"),)),),
             site.host,
@@ -300,7 +300,7 @@ async def test_only_an_owner_has_it_used(account: Surfer) -> None:
 
 async def test_a_person_is_asked_before_their_sign_in_is_used(tmp_path: Path) -> None:
     home = TemporaryHome(tmp_path, defaults={"models": ["scripted/x"]})
-    given = SignIn((Cookie("sid", FIRST, "shop.test"),), (), "shop.test", 1.0)
+    given = SiteSignIn((Cookie("sid", FIRST, "shop.test"),), (), "shop.test", 1.0)
     SignIns(home.settings.home.sign_ins).save(given)
     async with home.running() as app:
         call = ["browser", {"action": "sign_in", "url": "https://shop.test/orders"}]

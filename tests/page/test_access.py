@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from deskhand.computer.browser.sign_ins import SignIn, SignIns
+from deskhand.computer.browser.sign_ins import SignIns, SiteSignIn
 
 from .conftest import Desk, answer, say
 
@@ -58,7 +58,7 @@ def test_what_a_tool_of_others_says_offers_nothing(page: Page, tmp_path: Path) -
 
 def test_a_sign_in_is_deleted_in_the_settings(page: Page, desk: Desk) -> None:
     kept = SignIns(desk.home / "state" / "sign_ins")
-    kept.save(SignIn((), (), "shop.test", 1_790_000_000.0))
+    kept.save(SiteSignIn((), (), "shop.test", 1_790_000_000.0))
     page.goto("/#/settings/approvals")
     row = page.get_by_role("listitem").filter(has_text="shop.test")
     expect(row).to_contain_text("given on Sep")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deskhand.computer.browser.sign_ins import Cookie, SignIn, SignIns
+from deskhand.computer.browser.sign_ins import Cookie, SignIns, SiteSignIn
 from deskhand.runtime.access_api import AccessApi
 from deskhand.runtime.mcp_api import McpApi
 from deskhand.tools.queries import grant_host
@@ -71,7 +71,7 @@ async def test_sign_ins_are_listed_and_deleted(tmp_path: Path) -> None:
     caller = Caller()
     async with serving(tmp_path, caller.model, tools=None) as served:
         kept = SignIns(served.app.settings.home.sign_ins)
-        kept.save(SignIn((Cookie("sid", "a-secret-value", "shop.test"),), (), "shop.test", 7.0))
+        kept.save(SiteSignIn((Cookie("sid", "a-secret-value", "shop.test"),), (), "shop.test", 7.0))
         (tmp_path / "state" / "sign_ins" / "bad.test.json").write_text("{")
         status, view = await served.owner.ask("GET", ACCESS)
         assert status == 200 and "a-secret-value" not in str(view)

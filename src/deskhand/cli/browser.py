@@ -10,7 +10,13 @@ from zoneinfo import ZoneInfo
 import click
 
 from ..computer.browser.sign_in_window import require_screen, take_sign_in
-from ..computer.browser.sign_ins import MAX_FILE_BYTES, SignIn, SignIns, parse_site, read_exported
+from ..computer.browser.sign_ins import (
+    MAX_FILE_BYTES,
+    SignIns,
+    SiteSignIn,
+    parse_site,
+    read_exported,
+)
 from ..config.clock import SystemClock
 from ..config.config import Settings
 from ..tools.render import INSTALL_COMMAND, find_browser
@@ -76,7 +82,7 @@ def sign_in(site: str, file: Path | None, config: str | None) -> None:
     click.echo(f"Take it back with: deskhand browser sign-out {host}")
 
 
-def _read_file(file: Path, site: str) -> SignIn:
+def _read_file(file: Path, site: str) -> SiteSignIn:
     try:
         with file.open("rb") as opened:
             return read_exported(opened.read(MAX_FILE_BYTES + 1), site, SystemClock().now())
@@ -86,7 +92,7 @@ def _read_file(file: Path, site: str) -> SignIn:
         raise ConfigError(f"{str(file)!r} was not used: {error}") from error
 
 
-def _open_window(settings: Settings, address: str, site: str) -> SignIn:
+def _open_window(settings: Settings, address: str, site: str) -> SiteSignIn:
     program = find_browser()
     if not program:
         fail(f"Chromium is not installed on this machine: {INSTALL_COMMAND}", FAILED)
@@ -111,7 +117,7 @@ def list_(limit: int | None, as_json: bool, config: str | None) -> None:
     """
     settings = load_settings(config)
     known = SignIns(settings.home.sign_ins)
-    found: list[SignIn] = []
+    found: list[SiteSignIn] = []
     for site in known.list_sites()[:limit]:
         try:
             found.append(known.load(site))

@@ -86,19 +86,13 @@ def _check_slot_name(name: str) -> None:
 
 def render_macro(macro: Macro) -> str:
     """Its file."""
-    steps = [{key: _to_text(value) for key, value in step.items()} for step in macro.steps]
     body = {
         **({"about": macro.about} if macro.about else {}),
         "tool": macro.tool,
         **({"slots": macro.slots} if macro.slots else {}),
-        "steps": steps,
+        "steps": [*macro.steps],
     }
     return _HEADER + yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
-
-
-def _to_text(value: Any) -> Any:
-    """As it reads best: the file is read as texts alone, which the tools understand."""
-    return value if isinstance(value, bool | int | float | str) else str(value)
 
 
 def fill_slots(macro: Macro, values: Mapping[str, str]) -> list[Step]:
@@ -172,8 +166,8 @@ def _make_step(done: DoneStep) -> Step:
     named = {"element": done.element, "within": done.within, "drop_on": done.drop_on}
     step |= {key: value for key, value in named.items() if value}
     step |= more
-    if done.element:
-        step |= {"host": done.host} if done.host else {}
+    if done.element and done.host:
+        step["host"] = done.host
     plain = [
         each
         for each in done.headings

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ..config.home import Home
 from ..net.egress_secrets import HeldSecret, SecretRule, normalize_secret_rule
 from ..types.errors import ConfigError
-from ..types.private_files import write_private_file
+from ..types.private_files import read_private_file, write_private_file
 from ..types.secrets import MIN_SECRET_CHARS, SECRET_NAME_PATTERN
 
 Place = Literal["file", "keyring", "env"]
@@ -218,16 +218,9 @@ def _get_entry(entries: Mapping[str, SecretEntry], name: str) -> SecretEntry:
 def _read_file(path: Path) -> dict[str, SecretEntry]:
     """Raises ConfigError for a file that others may read, or that is not ours."""
     try:
-        with path.open("rb") as file:
-            status, data = os.fstat(file.fileno()), file.read()
+        data = read_private_file(path)
     except FileNotFoundError:
         return {}
-    except OSError as error:
-        raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-    if status.st_mode & 0o077 or status.st_uid != os.getuid():
-        raise ConfigError(
-            f"others can read {str(path)!r}, so it is not used; run: chmod 600 {path}"
-        )
     try:
         return {**msgspec.json.decode(data, type=_File).secrets}
     except (msgspec.MsgspecError, RecursionError) as error:

@@ -5,7 +5,25 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .errors import ConfigError
 from .folders import make_private_folder
+
+
+def read_private_file(path: Path, limit: int = -1) -> bytes:
+    """What is in it, `limit` bytes at most. Raises FileNotFoundError, and ConfigError for a file
+    that cannot be read, that others may read, or that is not ours."""
+    try:
+        with path.open("rb") as file:
+            status, data = os.fstat(file.fileno()), file.read(limit)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    if status.st_mode & 0o077 or status.st_uid != os.getuid():
+        raise ConfigError(
+            f"others can read {str(path)!r}, so it is not used; run: chmod 600 {path}"
+        )
+    return data
 
 
 def write_private_file(path: Path, text: str) -> None:

@@ -28,7 +28,7 @@ from ..repeats import RepeatWatch
 from .hosts import find_host, is_beneath
 from .launch import DOWNLOADS, UPLOADS, make_command
 from .protocol import WRONG_SHAPES, BrowserGone, CommandRefused, Protocol
-from .sign_ins import MIN_KEY_CHARS, Cookie, SignIn, cookies_of_chromium
+from .sign_ins import MIN_KEY_CHARS, Cookie, SiteSignIn, cookies_of_chromium
 from .tab import POLL_S, Tab, wait_until
 
 IDLE_S = 600.0
@@ -92,7 +92,7 @@ class Browser:
         self._ready = anyio.Event()
         self._protocol: Protocol | None = None
         self._opening: list[_NewTab] = []
-        self._sign_ins: dict[str, SignIn] = {}
+        self._sign_ins: dict[str, SiteSignIn] = {}
         self._contexts: dict[str, str] = {}
         self._hidden: dict[str, list[str]] = {}
         self._numbers = count(1)
@@ -295,11 +295,11 @@ class Browser:
 
     # Sign-ins
 
-    def find_sign_in(self, site: str) -> SignIn | None:
+    def find_sign_in(self, site: str) -> SiteSignIn | None:
         """The sign-in with which tabs can be opened there, as the site has renewed it."""
         return self._sign_ins.get(site)
 
-    async def use_sign_in(self, sign_in: SignIn) -> None:
+    async def use_sign_in(self, sign_in: SiteSignIn) -> None:
         """Have tabs that can be opened signed in there. They share nothing with the others, and
         lead nowhere else. Raises BrowserGone, CommandRefused."""
         made = await self._call("Target.createBrowserContext", {"disposeOnDetach": True})
@@ -317,7 +317,7 @@ class Browser:
         self._contexts[sign_in.site] = context["browserContextId"]
         self.note_sign_in(sign_in)
 
-    def note_sign_in(self, sign_in: SignIn) -> None:
+    def note_sign_in(self, sign_in: SiteSignIn) -> None:
         """This is what the tabs that are signed in there have by now."""
         before = self._sign_ins.get(sign_in.site)
         self._sign_ins[sign_in.site] = sign_in

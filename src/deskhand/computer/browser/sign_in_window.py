@@ -24,7 +24,7 @@ from .page_scripts import READ_STORAGE
 from .protocol import WRONG_SHAPES, Protocol
 from .sign_ins import (
     Cookie,
-    SignIn,
+    SiteSignIn,
     StoredOrigin,
     cookies_of_chromium,
     make_sign_in,
@@ -54,7 +54,7 @@ async def take_sign_in(
     now: float,
     environment: Mapping[str, str],
     flags: Sequence[str] = (),
-) -> SignIn:
+) -> SiteSignIn:
     """Open a browser without a past at this address, and wait until its window is closed. Raises
     ConfigError where there is no screen, or nobody has signed in."""
     require_screen(environment)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from ...net.url import parse_url
 from ...types.errors import ConfigError, NetError
 from ...types.folders import make_private_folder
-from ...types.private_files import write_private_file
+from ...types.private_files import read_private_file, write_private_file
 from .hosts import find_host, is_beneath
 
 MAX_COOKIES = 500
@@ -94,7 +94,7 @@ class StoredOrigin(msgspec.Struct, frozen=True, rename="camel"):
     local_storage: tuple[StoredItem, ...] = ()
 
 
-class SignIn(msgspec.Struct, frozen=True, rename="camel"):
+class SiteSignIn(msgspec.Struct, frozen=True, rename="camel"):
     """What makes a browser signed in at a site: the host, and those beneath it. `taken_at` is when
     a person gave it, in seconds since the epoch."""
 
@@ -134,13 +134,13 @@ def parse_site(text: str) -> str:
 
 def make_sign_in(
     site: str, cookies: Iterable[Cookie], origins: Iterable[StoredOrigin], now: float
-) -> SignIn:
+) -> SiteSignIn:
     """What of this belongs to the site. Raises ConfigError where nothing does."""
     own = tuple(each for each in cookies if _belongs(each.domain, site))[:MAX_COOKIES]
     kept = tuple(each for each in origins if is_beneath(find_host(each.origin), site))
     if not own and not any(each.local_storage for each in kept):
         raise ConfigError(f"nothing of {site} is in it: sign in there first")
-    return SignIn(own, kept, site, now)
+    return SiteSignIn(own, kept, site, now)
 
 
 def _belongs(domain: str, site: str) -> bool:
@@ -149,7 +149,7 @@ def _belongs(domain: str, site: str) -> bool:
     return is_beneath(host, site) or (domain.startswith(".") and is_beneath(site, host))
 
 
-def read_exported(data: bytes, site: str, now: float) -> SignIn:
+def read_exported(data: bytes, site: str, now: float) -> SiteSignIn:
     """The sign-in in a file of others: a storage state of Playwright, or a `cookies.txt` as curl
     and browsers' extensions write it (https://curl.se/docs/http-cookies.html). Raises
     ConfigError."""
@@ -165,9 +165,9 @@ def read_exported(data: bytes, site: str, now: float) -> SignIn:
     return make_sign_in(site, _read_cookie_lines(text), (), now)
 
 
-def _decode_state(data: bytes) -> SignIn:
+def _decode_state(data: bytes) -> SiteSignIn:
     try:
-        return msgspec.json.decode(data, type=SignIn)
+        return msgspec.json.decode(data, type=SiteSignIn)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ConfigError(f"it is no storage state: {str(error).partition(' - at')[0]}") from None
 
@@ -224,7 +224,7 @@ def make_stored_origin(origin: str, items: Mapping[str, str]) -> StoredOrigin | 
     return StoredOrigin(origin, tuple(StoredItem(name, value) for name, value in items.items()))
 
 
-def merge_sign_ins(stored: SignIn, before: SignIn, now: SignIn) -> SignIn:
+def merge_sign_ins(stored: SiteSignIn, before: SiteSignIn, now: SiteSignIn) -> SiteSignIn:
     """What is stored, with what has changed between the other two: several browsers may renew
     different parts."""
     cookies = _merge(stored.cookies, before.cookies, now.cookies, _name_cookie)
@@ -246,7 +246,7 @@ def _merge(
     return tuple((found | changed).values())
 
 
-def render_storage_script(sign_in: SignIn) -> str:
+def render_storage_script(sign_in: SiteSignIn) -> str:
     """A script for new documents: those of an origin that keeps nothing yet have what is in the
     sign-in from the start."""
     kept = {
@@ -277,31 +277,24 @@ class SignIns:
         found = [each for each in self.list_sites() if is_beneath(host, each)]
         return max(found, key=len, default="")
 
-    def load(self, site: str) -> SignIn:
+    def load(self, site: str) -> SiteSignIn:
         """Raises ConfigError where there is none, or it cannot be used."""
         path = self._path(site)
         try:
-            with path.open("rb") as file:
-                status, data = os.fstat(file.fileno()), file.read(2 * MAX_FILE_BYTES)
+            data = read_private_file(path, 2 * MAX_FILE_BYTES)
         except FileNotFoundError:
             raise self._explain_missing(site) from None
-        except OSError as error:
-            raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-        if status.st_mode & 0o077 or status.st_uid != os.getuid():
-            raise ConfigError(
-                f"others can read {str(path)!r}, so it is not used; run: chmod 600 {path}"
-            )
         try:
             return replace(_decode_state(data), site=site)
         except ConfigError as error:
             raise ConfigError(f"{str(path)!r} is damaged: sign in again") from error
 
-    def save(self, sign_in: SignIn) -> None:
+    def save(self, sign_in: SiteSignIn) -> None:
         """Keep it in the place of the one before. Raises OSError, ConfigError."""
         with self._lock():
             self._write(sign_in)
 
-    def renew(self, before: SignIn, now: SignIn) -> None:
+    def renew(self, before: SiteSignIn, now: SiteSignIn) -> None:
         """Keep what a site has changed, unless the sign-in was taken back or replaced meanwhile.
         Raises OSError, ConfigError."""
         with self._lock():
@@ -328,7 +321,7 @@ class SignIns:
             fcntl.flock(held, fcntl.LOCK_EX)
             yield
 
-    def _write(self, sign_in: SignIn) -> None:
+    def _write(self, sign_in: SiteSignIn) -> None:
         data = msgspec.json.format(msgspec.json.encode(sign_in))
         if len(data) > MAX_FILE_BYTES:
             raise ConfigError(

@@ -18,7 +18,7 @@ from ..elements import Element, describe, quote
 from . import page_scripts
 from .arguments import BrowserArguments
 from .browsers import Browser
-from .sign_ins import SignIn, SignIns, StoredOrigin, make_sign_in, make_stored_origin
+from .sign_ins import SignIns, SiteSignIn, StoredOrigin, make_sign_in, make_stored_origin
 from .tab import Tab, describe_dialog
 
 SIGNED_IN = Label(LOCAL.integrity, OWNER_READERS)
@@ -114,7 +114,7 @@ def _find_site(sign_ins: SignIns, url: str) -> str:
     return site
 
 
-def _load(sign_ins: SignIns, site: str) -> SignIn:
+def _load(sign_ins: SignIns, site: str) -> SiteSignIn:
     try:
         return sign_ins.load(site)
     except ConfigError as error:

@@ -29,7 +29,7 @@ from .page_tree import (
     read_looks,
 )
 from .protocol import CALL_S, WRONG_SHAPES, BrowserGone, CommandRefused, PendingCall, Protocol
-from .sign_ins import SignIn, render_storage_script
+from .sign_ins import SiteSignIn, render_storage_script
 
 START_URL = "about:blank"
 LOAD_S = 30.0
@@ -81,7 +81,7 @@ class Tab:
         self.number = number
         self._may_enter = may_enter
         self._is_opening = False
-        self.sign_in: SignIn | None = None
+        self.sign_in: SiteSignIn | None = None
         self.hide: Callable[[str], str] = str
         self.leads_away = ""
         self.frames_left_out: set[str] = set()
